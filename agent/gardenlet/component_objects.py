@@ -3,8 +3,8 @@
     await objects.deploy("system", system.objects(values))
     await objects.destroy("system", system.objects(values))
 
-ManagedResources are written after all else of a component, since their Secrets have to be there, and are gone before
-the rest of it is removed. A component that is as it was left costs no request.
+ManagedResources are written after all other objects of a component, since they refer to their Secrets, and are removed
+before those. A component without changes costs no request.
 """
 
 import asyncio
@@ -32,18 +32,22 @@ MARKS = Marks(
     adopts=True,
 )
 _MANAGED = "/managed-resources"
-"""Added to the owner of a component's ManagedResources."""
+"""Suffix of the owner of a component's ManagedResources."""
 _COLLECTED = (SECRETS, CONFIG_MAPS)
 _LOOK_SECONDS = 1.0
-"""Between two looks at what is known of objects that are going; to look sends nothing."""
+"""Seconds between two checks of the cache for deleted objects; a check sends no request."""
 
 
 class ComponentError(ReconcileError):
-    """Not all objects of a component are as they should be."""
+    """Not all objects of a component are in their desired state."""
 
 
 class ComponentObjects:
-    """Args: scope: in front of the names of components, in the annotations of their objects."""
+    """Writer of components' objects.
+
+    Args:
+        scope: prefix of the component's name in the annotations of its objects.
+    """
 
     def __init__(self, cluster: Cluster, *, scope: str, writes: ManagedResourceWrites) -> None:
         self._cluster = cluster
@@ -54,24 +58,28 @@ class ComponentObjects:
             discovery=cluster.discovery,
             caches=cluster.caches,
             marks=MARKS,
-            on_change=lambda _: None,  # what others change is corrected with the next reconciliation
+            on_change=lambda _: None,  # changes by other clients are corrected by the next reconciliation
         )
         self._gone = set[str]()
 
     @property
     def kinds(self) -> set[Resource]:
-        """Of which components of this process may have objects."""
+        """Kinds of which components of this process may have objects."""
         return self._sets.kinds
 
     def owner(self, component: str) -> str:
-        """As annotations of its objects name it."""
+        """Owner in the annotations of the component's objects."""
         return f"{self._scope}/{component}"
 
     async def close(self) -> None:
         await self._sets.close()
 
     async def deploy(self, component: str, objects: Iterable[Object]) -> list[Object]:
-        """Make these the objects of a component; returns what was written. Raises ComponentError."""
+        """Write the objects of a component, and return those that changed.
+
+        Raises:
+            ComponentError: some could not be written.
+        """
         self._gone.discard(component)
         managed, others = list[Object](), list[Object]()
         for obj in objects:
@@ -85,9 +93,11 @@ class ComponentObjects:
         return [*changes.written, *later.written]
 
     async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:
-        """Remove all objects of a component; these say of which kinds they are. Returns when they are gone.
+        """Remove all objects of a component, and wait until they are gone; `objects` determines the kinds.
 
-        Raises: ComponentError: they are not gone in time; KubeError.
+        Raises:
+            ComponentError: they are not gone in time.
+            KubeError: a request failed.
         """
         if self.is_gone(component):
             return
@@ -104,11 +114,11 @@ class ComponentObjects:
         self._gone.add(component)
 
     def is_gone(self, component: str) -> bool:
-        """Whether this process has removed it, or has found that there is nothing to remove."""
+        """Whether this process has removed the component, or has found nothing to remove."""
         return component in self._gone
 
     def forget(self, place: str) -> None:
-        """That components `<place>/...` are gone: none of them comes back."""
+        """Forget that components `<place>/...` are gone, because none of them is deployed again."""
         self._gone = {each for each in self._gone if not each.startswith(f"{place}/")}
 
     async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
@@ -119,7 +129,11 @@ class ComponentObjects:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def destroy_collected(self) -> None:
-        """Remove what the garbage collector of the resource manager would, once there is none. Raises KubeError."""
+        """Remove the objects that the resource manager's garbage collector would remove, once it is gone.
+
+        Raises:
+            KubeError: a request failed.
+        """
         for resource in _COLLECTED:
             selection = Selection(label_selector=f"{MARKS.label}={MARKS.value},{keys.GARBAGE_COLLECTABLE}=true")
             for obj in await self._cluster.client.list(resource, selection, form=Form.METADATA):
@@ -136,7 +150,7 @@ class ComponentObjects:
 
 
 def owner_of_managed_resources(owner: str) -> str:
-    """The owner of a component's ManagedResources. Args: owner: of all else of it."""
+    """Owner of a component's ManagedResources; `owner` is that of its other objects."""
     return f"{owner}{_MANAGED}"
 
 
@@ -145,7 +159,7 @@ def _is_managed_resource(obj: Object) -> bool:
 
 
 def _demand_complete(changes: ChangeSet) -> None:
-    """That what is not desired any more goes later is no failure."""
+    """Raise ComponentError if objects are missing; obsolete objects that are still there are no failure."""
     if changes.pending or changes.errors:
         raise ComponentError(_problems(changes))
 

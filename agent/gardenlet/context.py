@@ -1,4 +1,4 @@
-"""What control loops get: the seam between the process and the controllers."""
+"""Input of control loops: the seam between the process and the controllers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,31 +23,31 @@ from process.clusters import Cluster
 
 
 class StatusWriters:
-    """One writer of statuses for all controllers that write those of a kind, so that none overtakes another."""
+    """Status writers, one per store for all controllers, so that none overtakes another."""
 
     def __init__(self) -> None:
         self._made: dict[Store[Any], StatusWriter] = {}
 
     def of(self, cluster: Cluster, store: Store[Any], *, still: Is = lambda _: True) -> StatusWriter:
-        """Args: still: of objects of which there is something to write."""
+        """Return the writer of a store; `still` selects the objects whose status is still written."""
         return self._made.setdefault(store, StatusWriter(cluster.client, store, still=still))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What control loops are made from.
+    """Input of control loops.
 
     Attributes:
         seed_name: of the own Seed.
-        api: how the garden differs from others.
+        api: properties of the garden's API.
         gardener: id, name and version of this gardenlet, for `status.gardener`.
         garden_identity: of the garden cluster.
-        certificate_expires: when the client certificate for the garden does; None: there is none.
-        flows: what is remembered of the flows of this process.
-        previews: where controllers offer to say what they would change.
-        shoot_clusters: the clusters of the Shoots of this seed; a controller that uses them closes them with itself.
-        writes: which ManagedResources this process has written last, of all controllers.
-        overwrites: files with other images than those of the configuration, for gardenlets that are deployed.
+        certificate_expires: expiry of the client certificate for the garden; None if there is none.
+        flows: records of the flows of this process.
+        previews: registry of the controllers' previews.
+        shoot_clusters: clusters of the Shoots of this seed; a controller that uses them closes them.
+        writes: latest writes of ManagedResources by any controller of this process.
+        overwrites: image overwrites to pass to deployed gardenlets.
     """
 
     config: GardenletConfiguration
@@ -70,4 +70,4 @@ class Context:
     certificate_expires: Callable[[], datetime | None] = lambda: None
     clock: Callable[[], datetime] = utc_now
     deletion_clock: Callable[[], datetime] = utc_now
-    """See `Cluster.deletion_clock`; of the garden."""
+    """Clock for deletions in the garden; see `Cluster.deletion_clock`."""

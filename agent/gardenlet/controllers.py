@@ -1,4 +1,4 @@
-"""Which control loops there are: what a leader runs."""
+"""Table of the control loops that a leader runs."""
 
 from agent.gardenlet.context import Context
 from agent.table import Table

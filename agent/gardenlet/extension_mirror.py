@@ -1,14 +1,15 @@
-"""A garden object that is mirrored as an extension object in the seed, which an extension answers.
+"""A garden object mirrored as an extension object in the seed, which an extension reconciles.
 
     async with the pass of the garden object:
         extension = await mirror.find(name)
         copy = await mirror.copy_secret("bucket-a", data, extension)
         if mirror.is_to_be_asked(extension, spec, copy):
-            return await mirror.ask_unless_paused(owner, name, spec, extension)      # the answer brings the next pass
+            return await mirror.ask_unless_paused(owner, name, spec, extension)      # the response triggers the next
+            pass
         else:
             match standing_of(extension): ...
 
-Nothing is waited for. `answers` lets only those changes of extension objects through that are answers.
+Nothing waits. `answers` selects the changes of extension objects that are responses.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 
 NAMESPACE = "garden"
-"""Of the copies of Secrets."""
+"""Namespace of the copies of Secrets."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 1000.0
 _ENDED = ("Succeeded", "Error", FAILED)
 _ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
@@ -56,7 +57,7 @@ def has_ended(extension: Object) -> bool:
 
 
 def answers(change: Change[Object]) -> bool:
-    """Whether an extension has answered; of what was not seen before, it may have been just now."""
+    """Whether an extension has responded; the response in an object not seen before may be new, so it counts."""
     old, new = change.old, change.new
     if new is None:
         return False
@@ -69,13 +70,13 @@ def answers(change: Change[Object]) -> bool:
 
 
 class Pauses:
-    """How long an extension that has failed is left alone before it is asked again: longer and longer."""
+    """Growing pauses between requests to an extension that fails."""
 
     def __init__(self) -> None:
         self._until: dict[Key, tuple[datetime, float]] = {}
 
     def next(self, name: Key, *, now: datetime) -> float:
-        """Seconds until it may be asked; 0: now, and the next time later."""
+        """Seconds until the next request; 0 if it may be sent now, which starts the next pause."""
         until, pause = self._until.get(name, (now, _FIRST_PAUSE / 2))
         if until > now:
             return seconds_until(until, now, longest=pause)
@@ -88,9 +89,9 @@ class Pauses:
 
 
 class OperationStatus:
-    """The status of a garden object: what is done for it, and how it went.
+    """Status of a garden object: its operation and the result.
 
-    What an error says stays until an operation has succeeded.
+    `lastError` stays until an operation has succeeded.
     """
 
     def __init__(self, client: Client, store: Store[Object], *, clock: Callable[[], datetime]) -> None:
@@ -111,7 +112,11 @@ class OperationStatus:
         return await self._write(obj, operation, {"lastError": None, **fields})
 
     async def _write(self, obj: Object, wanted: Object, fields: Object) -> Object:
-        """The object with this status, written if it is new. Raises KubeError."""
+        """Return the object with this status, written if it differs.
+
+        Raises:
+            KubeError: a request failed.
+        """
         before = mapping(mapping(obj.get("status")).get("lastOperation"))
         standing = {
             "lastOperation": operations.following(before, wanted),
@@ -126,17 +131,17 @@ class OperationStatus:
 
 
 def error_of(trouble: Trouble) -> Object:
-    """What is written as `lastError`."""
+    """Value of `lastError`."""
     return {"description": trouble.reason} | ({"codes": list(trouble.codes)} if trouble.codes else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A Secret in the seed, as it is now."""
+    """A Secret in the seed."""
 
     is_written: bool
     timestamp: str
-    """When its data changed last."""
+    """Time of the last change of its data."""
 
 
 def _is_newer(copy: Copy, operation: Object) -> bool:
@@ -148,9 +153,11 @@ def _is_newer(copy: Copy, operation: Object) -> bool:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class ExtensionMirror:
-    """Args:
-    client: of the seed.
-    resource: the kind of extension object.
+    """Mirror of garden objects in the seed.
+
+    Args:
+        client: of the seed.
+        resource: the kind of extension object.
     """
 
     client: Client
@@ -163,9 +170,10 @@ class ExtensionMirror:
         return await self.client.find(self.resource, name)
 
     async def copy_secret(self, name: str, data: Mapping[str, str], extension: Object | None = None) -> Copy:
-        """Have the Secret in the seed hold these data; they change after what its extension has answered.
+        """Write the data into a Secret in the seed; its timestamp is later than the response of its extension.
 
-        Raises KubeError.
+        Raises:
+            KubeError: a request failed.
         """
         live = await self.client.find(SECRETS, Key(NAMESPACE, name))
         noted = annotations(live or {}).get(keys.TIMESTAMP, "")
@@ -183,9 +191,12 @@ class ExtensionMirror:
         return Copy(is_written=True, timestamp=moment)
 
     def is_to_be_asked(self, live: Object | None, wanted: Object, copy: Copy | None = None) -> bool:
-        """Whether its present answer, if there is one, is not to what is wanted now.
+        """Whether the extension object has no response to the desired spec.
 
-        Args: copy: of a Secret that the extension reads.
+        Args:
+            live: the extension object.
+            wanted: its desired spec.
+            copy: a Secret that the extension reads.
         """
         if live is None or spec(live) != wanted or is_unanswered(live):
             return True
@@ -195,7 +206,11 @@ class ExtensionMirror:
         return operation.get("state") == FAILED or (copy is not None and _is_newer(copy, operation))
 
     async def ask_unless_paused(self, owner: Key, name: Key, wanted: Object, live: Object | None) -> Result:
-        """`ask` for a garden object; an extension that fails at once is not asked again at once. Raises KubeError."""
+        """Call `ask` for a garden object, with pauses if the extension keeps failing.
+
+        Raises:
+            KubeError: a request failed.
+        """
         has_failed = last_operation(live or {}).get("state") == FAILED
         if has_failed and (pause := self._pauses.next(owner, now=self.clock())):
             return RequeueAfter(pause)
@@ -203,13 +218,17 @@ class ExtensionMirror:
         return Done()
 
     def forget_pauses(self, owner: Key) -> None:
-        """Of a garden object that is fine, or gone."""
+        """Forget the pauses of a garden object that is reconciled or gone."""
         self._pauses.forget(owner)
 
     async def ask(
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
     ) -> Object:
-        """Write the spec and kick, in one request; the object as it is then. Raises KubeError."""
+        """Write the spec and the operation annotation in one request, and return the object.
+
+        Raises:
+            KubeError: the request failed.
+        """
         asked = await self.kick(operation, live)
         if live is None:
             place = {"namespace": name.namespace} if name.namespace else {}
@@ -220,23 +239,30 @@ class ExtensionMirror:
         return await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
 
     async def kick(self, operation: str, live: Object | None) -> dict[str, str]:
-        """The annotations of a kick, after the second in which the object was answered."""
+        """Return the annotations that trigger an operation; wait if the last response is from the current second."""
         if pause := pause_before_kick(live or {}, now=self.clock()):
             await self.sleep(pause)
         return kick(operation, now=self.clock(), live=live)
 
     async def write_status(self, live: Object, fields: Object) -> None:
-        """What an extension needs in its status before it can go on. Raises KubeError."""
+        """Write status fields that an extension needs before it can proceed.
+
+        Raises:
+            KubeError: the request failed.
+        """
         where = key(live)
         body = {"status": fields}
         await self.client.patch(self.resource, where, body, subresource="status")
 
     async def hand_over(self, live: Object, left: Left, *, namespace: str) -> dict[str, str]:
-        """Ask to go on with what an extension on another seed has left; the annotations of the kick.
+        """Trigger a restoration from the state of another seed, and return the annotations.
 
-        As long as the object waits for its state, it gets that first, so this may end anywhere and begin again.
+        While the object waits for its state, it gets that first, so this is safe to interrupt and repeat. `namespace`
+        is that
+        of the objects to which the state refers.
 
-        Args: namespace: of the objects that the state refers to. Raises KubeError.
+        Raises:
+            KubeError: a request failed.
         """
         if annotations(live).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
             for each in left.objects:
@@ -248,19 +274,31 @@ class ExtensionMirror:
         return asked
 
     async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
-        """Raises KubeError."""
+        """Add annotations.
+
+        Raises:
+            KubeError: the request failed.
+        """
         meta = metadata(live)
         body = {"metadata": {"uid": uid(live), "annotations": dict(added)}}
         await self.client.patch(self.resource, Key(meta.get("namespace") or "", meta["name"]), body)
 
     async def confirm_and_delete(self, live: Object) -> None:
-        """Confirm the deletion and ask for it, once. Raises KubeError."""
+        """Confirm and request the deletion, unless already deleting.
+
+        Raises:
+            KubeError: a request failed.
+        """
         if not is_deleting(live):
             await self.annotate(live, {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self.clock())})
             await self.delete(live)
 
     async def delete(self, live: Object) -> None:
-        """Raises KubeError."""
+        """Request the deletion of this object, identified by its uid.
+
+        Raises:
+            KubeError: the request failed.
+        """
         where = key(live)
         if not await self.client.delete_if_exists(self.resource, where, uid=uid(live)):
             return

@@ -1,10 +1,10 @@
-"""Whether the gardenlet can renew its Seed's Lease: what `/healthz` reports beside that the process answers.
+"""Renewal of the Seed's Lease, reported by `/healthz` in addition to the response itself.
 
-It is good until the first confirmation, which comes when the control loops start: a replica that does not lead renews
-nothing, nor does one that waits for credentials.
+It is healthy until the first confirmation, which comes when the control loops start: a replica that is not the leader
+renews nothing, nor does one that waits for credentials.
 
-A renewal that fails is reported at once, one that never comes after a while. That there is no Seed is no failure, so a
-restart never follows from the state of the garden alone.
+A failed renewal is reported at once, a missing one after a while. A missing Seed is no failure, so the state of the
+garden alone never causes a restart.
 """
 
 import time
@@ -14,10 +14,10 @@ from process.probes import CheckFailed, HealthCheck
 
 
 class HealthState:
-    """Good at the start.
+    """Health of the renewals; healthy at the start.
 
     Args:
-        patience: seconds after which a state that is not confirmed is bad.
+        patience: seconds after which an unconfirmed state is unhealthy.
         now: monotonic seconds.
     """
 
@@ -31,7 +31,7 @@ class HealthState:
         self._problem, self._confirmed = "", self._now()
 
     def fail(self, problem: str) -> None:
-        """Args: problem: a sentence for operators."""
+        """Report a problem, a sentence for operators."""
         self._problem = problem
 
     async def _check(self) -> None:

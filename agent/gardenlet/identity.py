@@ -1,4 +1,4 @@
-"""Who this gardenlet is: what it writes into `status.gardener` of the objects that it works on."""
+"""Identity of this gardenlet, for `status.gardener` of the objects that it reconciles."""
 
 import re
 import secrets
@@ -12,12 +12,12 @@ _CONTAINER = re.compile(r"^(?:0:|1:name=systemd):.*?([0-9a-f]{64})", re.MULTILIN
 
 
 def gardener(version: str) -> Object:
-    """Container, host and release. The id of a process outside a container is random."""
+    """Return id, host and version. The id of a process outside of containers is random."""
     return {"id": _container(_CGROUP) or secrets.token_hex(32), "name": socket.gethostname(), "version": version}
 
 
 def _container(path: Path) -> str:
-    """The id of the container that this process is in; empty: none."""
+    """Id of the container of this process; empty if none."""
     try:
         found = _CONTAINER.findall(path.read_text())
     except OSError:

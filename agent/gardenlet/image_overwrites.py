@@ -1,13 +1,13 @@
-"""Images that take the place of those of the configuration: in files that the environment names.
+"""Images that replace the configured ones: in files named by environment variables.
 
     images:
     - name: pause-container
       repository: registry.example.com/pause
       tag: "3.10"
 
-An entry without `tag` keeps that of the configured image, so that a mirror needs no more than repositories. Names that
-the original gives to images are known here. A gardenlet hands both files on to those that it deploys; that of
-components goes no further.
+An entry without `tag` keeps the tag of the configured image, so that a mirror needs only repositories. Image names of
+the original are accepted. A gardenlet passes both files on to those that it deploys; the one for components is only
+passed on.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -50,15 +50,17 @@ _WORKERS: Mapping[str, str] = {
     "vpn-server": "vpn-seed-server",
 }
 _VERSIONED = frozenset({"hyperkube"})
-"""Their tag is the version of Kubernetes, as with its programs."""
+"""Images whose tag is the version of Kubernetes, like its programs."""
 _CONDITIONS = ("targetVersion", "runtimeVersion", "architectures")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwrites:
-    """Attributes:
-    images: the file; empty: there is none.
-    components: that for the images which components deploy themselves.
+    """Contents of the files.
+
+    Attributes:
+        images: the file with images; empty if none.
+        components: the file with images that components deploy themselves; empty if none.
     """
 
     images: str = ""
@@ -66,13 +68,17 @@ class Overwrites:
 
     @property
     def values(self) -> Object:
-        """For the chart of a gardenlet."""
+        """Values for the chart of a gardenlet."""
         found = {"imageVectorOverwrite": self.images, "componentImageVectorOverwrites": self.components}
         return {name: content for name, content in found.items() if content}
 
 
 def overwrites(environment: Mapping[str, str]) -> Overwrites:
-    """Raises ValueError: a file that is named can't be read."""
+    """Read the files.
+
+    Raises:
+        ValueError: a file can't be read.
+    """
     return Overwrites(images=_read(environment, VARIABLE), components=_read(environment, COMPONENTS_VARIABLE))
 
 
@@ -88,11 +94,13 @@ def _read(environment: Mapping[str, str], variable: str) -> str:
 def overwritten(
     images: Images, content: str, *, for_workers: Callable[[], Collection[str]]
 ) -> tuple[Images, list[str]]:
-    """Those to use, and which entries of the file count for nothing, and why.
+    """Return the images to use, and the ignored entries of the file with the reasons.
 
-    Args: for_workers: names of images for Shoots with workers; it costs memory, so only called where there are such.
+    `for_workers` returns the names of images for Shoots with workers; it needs memory, so it is called only if
+    necessary.
 
-    Raises: ValueError: it is no such file, or the configuration has an image that nothing uses.
+    Raises:
+        ValueError: the file is invalid, or the configuration has an unknown image.
     """
     if images.workers and (unknown := sorted(images.workers.keys() - set(for_workers()))):
         raise ValueError(
@@ -123,7 +131,7 @@ def _entries(content: str) -> Iterator[Object]:
 
 
 def _with(images: Images, name: str, entry: Object, for_workers: Collection[str]) -> Images | None:
-    """None: there is no such image."""
+    """Return the images with an overwritten one; None if there is no such image."""
     if name in KUBERNETES_PROGRAMS:
         return replace(images, programs={**images.programs, name: _repository(entry)})
     worker, field = _WORKERS.get(name, name if name in for_workers else None), _FIELDS.get(name)
@@ -157,7 +165,7 @@ def _named(entry: Object) -> str:
 
 
 def image_of(written: str) -> Object:
-    """As values. Args: written: as containers have it."""
+    """Image as values of a chart; `written` is the reference in a container."""
     name, _, digest = written.partition("@")
     repository, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:

@@ -1,13 +1,13 @@
-"""Charts from registries, pulled by the program `helm`: of bounded size, and with the digest that was named.
+"""Charts from registries, pulled by the program `helm`: of limited size, and with a verified digest.
 
     chart = await registry.chart(reference)      # Chart(digest, archive)
 
-A tag is pulled each time; what has been pulled of a digest is kept, as long as it is not much in all. A pull has the
-network, but no plugins, no helpers for credentials, and bounded memory, time and size (`program`).
+A tag is pulled each time; archives pulled by digest are cached up to a total size. A pull has network access, but no
+plugins, no credential helpers, and limited memory, time and size (`program`).
 
-Credentials are in a file of Docker, as in a Secret of the type kubernetes.io/dockerconfigjson. `helm` reads it at each
-pull, and gives them to their registry only. It would do without TLS if the other side does not know TLS, but not if it
-is given a file of authorities; so only a registry on this computer is asked without.
+Credentials are in a Docker config file, as in a Secret of type kubernetes.io/dockerconfigjson. `helm` reads it at
+each pull, and sends them to their registry only. It would fall back to plain HTTP if the server does not support TLS,
+but not if it has a CA file; so only a registry on this computer is contacted without TLS.
 """
 
 import asyncio
@@ -24,37 +24,41 @@ from agent.gardenlet.charts.rules.registries import Reference, RegistryError, ar
 
 LIMITS = Limits(seconds=60.0, cpu_seconds=10, memory=192 * MIB, output=MIB, file=8 * MIB, has_network=True)
 _DIRECTORY = "DOCKER_CONFIG"
-"""The variable of the environment that names the directory of the file of credentials."""
+"""Environment variable with the directory of the credentials file."""
 _CREDENTIALS = "config.json"
 _KEPT = 16 * MIB
 _AT_ONCE = 2
-_MEMORY = "/dev/shm"  # noqa: S108 - in it, a directory of our own is made
+_MEMORY = "/dev/shm"  # noqa: S108 - a private directory is created in it
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
 _NO_PROXY = "http://127.0.0.1:1"
 _AUTHORITY = re.compile(r"[0-9a-f]{8}\.\d+")
-"""Names of files in a directory of authorities, which others also have by other names."""
+"""Hash names in a CA directory: links to certificates, which have other names, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Attributes: digest: of its manifest."""
+    """A pulled chart.
+
+    Attributes:
+        digest: of its manifest.
+    """
 
     digest: str
     archive: bytes
 
 
 def with_credentials() -> "Registry":
-    """Those of the directory that a variable of the environment names, if there is one."""
+    """Create a Registry with the credentials of the environment, if any."""
     return Registry(credentials=os.environ.get(_DIRECTORY, ""))
 
 
 class Registry:
-    """What registries have.
+    """Client of registries.
 
     Args:
-        program: the file of `helm`; None: looked for at each use.
-        kept: bytes of archives that are kept.
-        credentials: the directory with the file of credentials; empty: there are none.
+        program: the file of `helm`; None to look it up at each use.
+        kept: maximum size of cached archives, in bytes.
+        credentials: directory with the credentials file; empty if none.
     """
 
     def __init__(
@@ -73,7 +77,11 @@ class Registry:
         self._archives: OrderedDict[str, bytes] = OrderedDict()
 
     async def chart(self, reference: Reference) -> Chart:
-        """Raises RegistryError."""
+        """Return a chart.
+
+        Raises:
+            RegistryError: it can't be pulled.
+        """
         if (archive := self._archives.get(reference.digest)) is not None:
             self._archives.move_to_end(reference.digest)
             return Chart(reference.digest, archive)
@@ -92,7 +100,13 @@ class Registry:
             self._archives.popitem(last=False)
 
     async def _pull(self, reference: Reference) -> Chart:
-        """Raises HelmError, OSError, RegistryError."""
+        """Pull a chart.
+
+        Raises:
+            HelmError: `helm` can't be run.
+            OSError: a file can't be read or written.
+            RegistryError: the registry does not provide the chart.
+        """
         trusted = b"" if reference.is_near else await asyncio.to_thread(_authorities)
         with (
             in_memory(trusted) as authorities,
@@ -123,12 +137,17 @@ def _only_file(place: Path) -> bytes:
 
 
 def _proxies() -> dict[str, str]:
-    """What has no TLS, as a place that a registry refers to may, leads nowhere."""
+    """Proxy variables; plain HTTP, to which a registry may redirect, goes to an unreachable proxy."""
     return {"HTTP_PROXY": _NO_PROXY} | {name: os.environ[name] for name in _PROXIES if name in os.environ}
 
 
 def _authorities() -> bytes:
-    """Those that this computer trusts, or its environment names. Raises OSError, RegistryError: there are none."""
+    """Return the CAs that the system trusts, or its environment names.
+
+    Raises:
+        OSError: they can't be read.
+        RegistryError: there are none.
+    """
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else []
     if paths.capath and (not files or paths.openssl_capath_env in os.environ):

@@ -1,1 +1,1 @@
-"""ControllerInstallations of the own Seed: extensions that are installed, how they are, and whether they are needed."""
+"""ControllerInstallations of the own Seed: installation, health, and whether they are required."""

@@ -1,9 +1,9 @@
-"""The controller `controllerinstallation-care`: how installed extensions are, by their ManagedResources.
+"""The controller `controllerinstallation-care`: health of installed extensions, from their ManagedResources.
 
-ControllerInstallations  that come
-ManagedResources         of installations, whose conditions have changed
+ControllerInstallations  new ones
+ManagedResources         of installations: changed conditions
 
-All that it says follows from the ManagedResource as the cache has it, so there is nothing to be asked again.
+All conditions follow from the cached ManagedResource, so no request is needed.
 """
 
 from collections.abc import Callable
@@ -35,11 +35,11 @@ _MANAGED_RESOURCES_VIEW = View(
 )
 _READ_ERROR = "SeedReadError"
 _AGAIN_SECONDS = 1.0
-"""Until an installation whose ManagedResource is missing is looked at again."""
+"""Seconds until an installation is checked again while the cache of ManagedResources is not synced."""
 
 
 def missing(name: str) -> list[Condition]:
-    """What is said of an installation without a ManagedResource."""
+    """Conditions of an installation without a ManagedResource."""
     what = f'ManagedResource "{NAMESPACE}/{name}": ManagedResource.{MANAGED_RESOURCES.group} "{name}" not found'
     message = f"Failed to get {what}"
     kinds = (conditions.INSTALLED, conditions.HEALTHY, conditions.PROGRESSING)
@@ -47,7 +47,7 @@ def missing(name: str) -> list[Condition]:
 
 
 def reported(managed_resource: Object) -> list[Condition]:
-    """What its ManagedResource says about an installation."""
+    """Conditions of an installation, from its ManagedResource."""
     return [_installed(managed_resource), _healthy(managed_resource), _progressing(managed_resource)]
 
 
@@ -80,7 +80,7 @@ def _progressing(managed_resource: Object) -> Condition:
 
 
 def _problem(managed_resource: Object, kind: str, wanted: str) -> str:
-    """Why a condition is not as wanted; empty: it is."""
+    """Problem if a condition does not have the desired status; empty if it does."""
     found, name = condition(managed_resource, kind), key(managed_resource)
     if found is None:
         return f"condition {kind} for managed resource {name} has not been reported yet"
@@ -117,9 +117,11 @@ def _installation_of(change: Change[Object]) -> list[Key]:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    managed_resources: None: the seed does not serve the kind yet.
-    period: seconds after which an installation is looked at again.
+    """Reconciler of conditions.
+
+    Args:
+        managed_resources: None while the seed does not serve the kind.
+        period: seconds between checks while the kind is not served.
     """
 
     installations: Store[Object]
@@ -133,7 +135,7 @@ class Reconciler:
         if installation is None or is_deleting(installation):
             return Done()
         if self.managed_resources is None:
-            return RequeueAfter(self.period)  # who installs it says what is the matter
+            return RequeueAfter(self.period)  # the installing controller reports the problem
         if not self.managed_resources.synced.is_set():
             return RequeueAfter(_AGAIN_SECONDS)
         managed_resource = self.managed_resources.get(Key(NAMESPACE, name.name))

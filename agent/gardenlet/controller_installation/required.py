@@ -1,10 +1,10 @@
 """The controller `controllerinstallation-required`: whether objects in the seed still need an extension.
 
-ControllerInstallations  that come
-extension objects        of which the first of a type comes, or the last one goes: all installations for the kind
+ControllerInstallations  new ones
+extension objects        the first of a type appears, or the last one is gone: all installations for the kind
 
-Of each kind only the types are kept. A kind that the seed does not serve has no objects; it is watched as soon as it is
-served. The controller runs whatever becomes of the Seed, since the Seed goes only after the installations.
+Only the types of each kind are cached. A kind that the seed does not serve has no objects; it is watched as soon as it
+is served. The controller runs regardless of the Seed's state, since the Seed is deleted after the installations.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ _SOON = 1.0
 
 
 def provided(registration: Object) -> list[tuple[str, str]]:
-    """Kinds and types that an extension is registered for."""
+    """Kinds and types for which an extension is registered."""
     resources = mappings_at(registration, "spec", "resources")
     return [(text(each.get("kind")), text(each.get("type"))) for each in resources]
 
 
 def required(needed: list[str]) -> Condition:
-    """Args: needed: kinds and types that have objects, as `Network/calico`."""
+    """Condition for kinds and types that have objects, like `Network/calico`."""
     if needed:
         message = f"extension objects still exist in the seed: [{' '.join(sorted(needed))}]"
         return Condition(REQUIRED, "True", "ExtensionObjectsExist", message)
@@ -94,7 +94,7 @@ def _follow(loop: ControlLoop, context: Context, reconciler: "Reconciler", kind:
     store: Store[str]
 
     def handle(queue: Queue, change: Change[str]) -> None:
-        """A type counts when its first object has come, or its last one has gone."""
+        """Handle a type when its first object appears, or its last one is gone."""
         for each in {change.old, change.new} - {None}:
             count = store.count(_BY_TYPE, each)
             if count == 0 or (count == 1 and each == change.new and change.old != change.new):
@@ -113,9 +113,11 @@ def _registration_of(installation: Object) -> str:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Attributes:
-    types: of the objects there are, by kind; a kind that is missing has none.
-    affected: installations for a kind of which other types have objects than before.
+    """Reconciler of the condition.
+
+    Attributes:
+        types: of existing objects, by kind; a missing kind has none.
+        affected: installations for a kind with objects of other types than before.
     """
 
     installations: Store[Object]
@@ -126,7 +128,7 @@ class Reconciler:
     affected: set[Key] = field(default_factory=set)
 
     def of_kind(self, kind: str) -> list[Key]:
-        """The installations of extensions that are registered for the kind."""
+        """Installations of extensions that are registered for the kind."""
         names = {
             key(registration).name
             for registration in self.registrations.values()
@@ -146,7 +148,7 @@ class Reconciler:
             return Done()
         needed = [f"{kind}/{type_}" for kind, type_ in provided(registration) if self._has(kind, type_)]
         is_said = (condition(installation, REQUIRED) or {}).get("status") == "True"
-        # That a new one is not needed is not said before something of its kinds has come or gone.
+        # A new installation is not reported as unneeded before an object of its kinds appears or is gone.
         if needed or is_said or name in self.affected:
             await self._write(installation, required(needed))
         self.affected.discard(name)

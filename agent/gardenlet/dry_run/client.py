@@ -1,11 +1,11 @@
-"""Clients that write nothing; one of them records what would be written, and reads it back.
+"""Clients that write nothing; one of them records writes, and reads them back.
 
     client = RecordingClient(cluster.client, planned=components.find)
     ...
-    client.written        # by kind and name, what was there before, and what would be there
+    client.written        # by kind and name, the object before and after
 
-What they send is what their own client would send, with the same credentials and within the same limits; a request that
-would change anything is refused at the only place where requests go out, unless it is a dry run of the API server.
+They send the requests of their own client, with the same credentials and limits; a request that would change anything
+is refused at the only place that sends requests, unless it is a dry run of the API server.
 """
 
 import copy
@@ -25,12 +25,16 @@ _ATTEMPTS = 5
 
 
 class NotCarriedOutError(KubeError):
-    """What was to be sent would change something, and what came of it can't be guessed."""
+    """The request would change something, and its result is not known."""
 
 
 @dataclass(slots=True)
 class Recorded:
-    """Attributes: before, after: None: there is no such object then."""
+    """A recorded write.
+
+    Attributes:
+        before, after: None if the object does not exist then.
+    """
 
     before: Object | None
     after: Object | None
@@ -41,10 +45,10 @@ def _nothing(_resource: Resource, _name: Key) -> Object | None:
 
 
 class ReadingClient(Client):
-    """Refuses to write."""
+    """A client that refuses to write."""
 
     def __init__(self, client: Client) -> None:
-        self.__dict__.update(client.__dict__)  # a view of it, as those of another user are
+        self.__dict__.update(client.__dict__)  # share its state, like clients of another user
 
     async def request(
         self, method: str, path: str, *, params: Mapping[str, str] | None = None, **options: Any
@@ -55,34 +59,46 @@ class ReadingClient(Client):
 
 
 class RecordingClient(ReadingClient):
-    """Args: planned: finds what somebody else would have created."""
+    """A client that records writes.
+
+    Args:
+        planned: finds objects that another recorder would have created.
+    """
 
     def __init__(self, client: Client, *, planned: Callable[[Resource, Key], Object | None] = _nothing) -> None:
         super().__init__(client)
         self._planned = planned
         self.written: dict[tuple[Resource, Key], Recorded] = {}
 
-    # --- what is asked of the API server all the same
+    # --- requests that are still sent
 
     async def live(self, resource: Resource, name: Key) -> Object | None:
-        """As it is, whatever would be written. Raises KubeError."""
+        """Return the live object, regardless of recorded writes.
+
+        Raises:
+            KubeError: it can't be read.
+        """
         try:
             return await super().get(resource, name)
         except NotFound:
             return None
 
     async def would_be(self, resource: Resource, body: Object) -> Object:
-        """What a replacement would become, with defaults. Raises KubeError: it would be refused."""
+        """Return the result of a replacement, with defaults.
+
+        Raises:
+            KubeError: it would be refused.
+        """
         for _ in range(_ATTEMPTS - 1):
             try:
                 return await super().replace(resource, body, mode=_DRY_RUN)
             except Conflict:
-                # Others go on meanwhile: somebody has written its status.
+                # Another client has written its status meanwhile.
                 live = await super().get(resource, key(body))
                 body = {**body, "metadata": {**metadata(body), "resourceVersion": metadata(live)["resourceVersion"]}}
         return await super().replace(resource, body, mode=_DRY_RUN)
 
-    # --- what tasks do
+    # --- methods for tasks
 
     async def get(
         self,
@@ -150,7 +166,7 @@ class RecordingClient(ReadingClient):
 
 
 def merge_patched(value: Any, patch: Any) -> Any:
-    """By the rules of JSON merge patches."""
+    """Apply a JSON merge patch."""
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}

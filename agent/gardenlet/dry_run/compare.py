@@ -1,4 +1,4 @@
-"""What was recorded, compared with what is there; see the docstring of the package."""
+"""Comparison of recorded and live objects; see the docstring of the package."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,11 @@ _OF_SECRET = "the API server refuses it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """Of one object. Attributes: problem: why it can't be written."""
+    """Change of one object.
+
+    Attributes:
+        problem: reason why it can't be written.
+    """
 
     resource: Resource
     name: Key
@@ -36,7 +40,7 @@ class _Change:
     problem: str = ""
 
     def shown(self, place: Place) -> ObjectDifference | None:
-        """None: nothing that is shown differs."""
+        """Return the visible difference; None if there is none."""
         before, after = shown(self.before, self.after)
         if before == after and not self.problem:
             return None
@@ -52,7 +56,11 @@ class _Change:
 
 
 async def recorded(place: Place, client: RecordingClient) -> list[ObjectDifference]:
-    """What tasks wrote themselves. Raises KubeError."""
+    """Differences of objects that tasks wrote directly.
+
+    Raises:
+        KubeError: a request failed.
+    """
 
     async def one(entry: tuple[tuple[Resource, Key], Recorded]) -> ObjectDifference | None:
         (resource, name), written = entry
@@ -75,7 +83,7 @@ async def _replaced(client: RecordingClient, resource: Resource, name: Key, befo
     try:
         after, problem = await client.would_be(resource, {**body, "metadata": meta}), ""
     except KubeError as error:
-        # API servers show what they refuse.
+        # Refusals of API servers quote the content.
         after, problem = body, _OF_SECRET if resource.kind in SECRET_KINDS else str(error)
     return _Change(resource=resource, name=name, before=before, after=after, problem=problem)
 
@@ -85,17 +93,25 @@ async def _replaced(client: RecordingClient, resource: Resource, name: Key, befo
 
 @dataclass(slots=True)
 class Components:
-    """Of one pass. Args: namespace: of the control plane."""
+    """Comparison for one pass.
+
+    Args:
+        namespace: of the control plane.
+    """
 
     client: RecordingClient
     discovery: Discovery
     namespace: str
     recorded: RecordedComponents
     _live: dict[Resource, list[Object]] = field(default_factory=dict)
-    """Those that components have written, of each kind."""
+    """Objects of components in the seed, by kind."""
 
     async def differences(self) -> list[ObjectDifference]:
-        """Raises KubeError."""
+        """Differences of the components' objects.
+
+        Raises:
+            KubeError: a request failed.
+        """
         found, resources = list[_Change](), dict[tuple[str, str], Resource | None]()
         for obj in (each for objects in self.recorded.desired.values() for each in objects):
             kind = text(obj.get("apiVersion")), text(obj.get("kind"))
@@ -140,7 +156,7 @@ class Components:
             owner = owner_of_managed_resources(owner)
         live = await self.client.live(resource, name)
         if live is not None and is_deleting(live):
-            live = None  # it has to go first, and is made anew
+            live = None  # must be deleted first, then it is recreated
         try:
             body = would_write(obj, live, owner=owner, marks=MARKS, bounds=bounds)
         except (MergeError, NotOursError) as error:
@@ -153,7 +169,7 @@ class Components:
         return await _replaced(self.client, resource, name, live, body)
 
     def _former(self, resource: Resource, name: Key, owner: str) -> Object | None:
-        """What an object with the hash of its content in its name replaces: the newest of its component."""
+        """Predecessor of an object with a content hash in its name: the newest of its component."""
         stem = name.name.rpartition("-")[0]
         found = [
             each
@@ -163,7 +179,7 @@ class Components:
         return max(found, key=lambda each: text(metadata(each).get("creationTimestamp")), default=None)
 
     def _unwanted(self, desired: set[tuple[tuple[str, str], Key]]) -> Iterable[_Change]:
-        """What components have no more, but what is removed once no one refers to it."""
+        """Obsolete objects of components, except those that the garbage collector removes."""
         owners = {*self.recorded.desired, *map(owner_of_managed_resources, self.recorded.desired)}
         for resource, objects in self._live.items():
             for each in objects:
@@ -174,7 +190,7 @@ class Components:
     # --- objects that the resource manager applies
 
     async def _shown(self, changes: list[_Change]) -> list[ObjectDifference]:
-        """With the objects of ManagedResources in place of the Secrets that hold them."""
+        """Replace the Secrets of ManagedResources by the objects in them."""
         found, bundles = list[ObjectDifference](), set[Key]()
         secrets = {key(obj): obj for objects in self.recorded.desired.values() for obj in objects if _is_secret(obj)}
         for change in changes:

@@ -1,4 +1,4 @@
-"""Takes the objects of components that would be deployed, and writes none."""
+"""Records the objects of components without writing them."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,13 @@ from kube.resources import Resource
 
 
 class RecordedComponents(ComponentObjects):
-    """Args: real: the ones of this process.
+    """Recorder of components' objects.
 
-    Attributes: desired: the objects of each owner, as their annotation names it.
+    Args:
+        real: the writer of this process.
+
+    Attributes:
+        desired: objects by owner, as in their annotation.
     """
 
     def __init__(self, real: ComponentObjects) -> None:
@@ -25,7 +29,7 @@ class RecordedComponents(ComponentObjects):
         return self._real.owner(component)
 
     def find(self, resource: Resource, name: Key) -> Object | None:
-        """An object that would be deployed."""
+        """Return an object that would be deployed."""
         for each in (each for objects in self.desired.values() for each in objects):
             if each["kind"] == resource.kind and each["apiVersion"] == resource.api_version and key(each) == name:
                 return each
@@ -38,7 +42,7 @@ class RecordedComponents(ComponentObjects):
         self.desired[self.owner(component)] = list(objects)
         return []
 
-    async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:  # noqa: ARG002 - none is
+    async def destroy(self, component: str, objects: Iterable[Object], *, seconds: float) -> None:  # noqa: ARG002 - unused
         self.desired[self.owner(component)] = []
 
     def is_gone(self, component: str) -> bool:

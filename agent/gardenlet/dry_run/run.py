@@ -1,4 +1,4 @@
-"""The tasks of a flow, one after the other, each once."""
+"""Runs the tasks of a flow once, one after the other."""
 
 import structlog
 
@@ -12,7 +12,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 async def run_once(graph: Graph[O], operation: O) -> list[UnknownTask]:
-    """Returns the tasks that can't be carried out before something has happened; what comes after them is left out."""
+    """Return the tasks that can't run before other changes have been made; their dependents are skipped."""
     left_out, unknown, stuck = graph.left_out(operation), list[UnknownTask](), set[str]()
     for each in graph.order:
         task = graph.tasks[each]
@@ -21,7 +21,7 @@ async def run_once(graph: Graph[O], operation: O) -> list[UnknownTask]:
         elif each not in left_out:
             try:
                 await task.run(operation)
-            except Exception as error:  # noqa: BLE001 - tasks rely on what they have waited for
+            except Exception as error:  # noqa: BLE001 - tasks rely on the results of earlier ones
                 failure = failure_of(error)
                 log.info("A task has no preview", task=task.name, error=failure.text)
                 stuck.add(each)

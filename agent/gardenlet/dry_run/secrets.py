@@ -1,6 +1,7 @@
-"""The manager of Secrets, for a flow in which nothing comes about: it makes no key.
+"""Secrets manager for dry runs: it generates no keys.
 
-What costs a second to make has a name that says so, and marks in place of its content: components need no more of it.
+A Secret that would take a second to generate has a name that marks it as new, and placeholders as content: components
+need no more.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ _TO_BE_MADE = b"to be made"
 
 
 class NoNewSecrets(SecretsManager):
-    """Its client has to be one that records what is created."""
+    """Secrets manager for dry runs; its client must record writes."""
 
     async def _created(
         self,
@@ -47,7 +48,7 @@ class NoNewSecrets(SecretsManager):
 
 
 def _fields_of_keys(config: Config) -> tuple[str, ...]:
-    """Of what takes long to make; empty: it does not."""
+    """Data fields of a Secret that is slow to generate; empty for others."""
     match config:
         case Authority():
             return CA_CERTIFICATE, CA_KEY

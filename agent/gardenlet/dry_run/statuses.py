@@ -1,4 +1,4 @@
-"""Statuses that are computed, and not written."""
+"""Statuses that are computed, but not written."""
 
 from kube.objects import Object, mapping
 from kube.runtime.status import Compute, StatusWriter
@@ -6,7 +6,7 @@ from kube.runtime.status import Compute, StatusWriter
 
 class NoStatuses(StatusWriter):
     def __init__(self) -> None:
-        """Nothing of the one that writes is needed."""
+        """Skip the initialization of the writer, which is not used."""
 
     async def write(self, obj: Object, fields: Object) -> Object:
         return {**obj, "status": {**mapping(obj.get("status")), **fields}}

@@ -1,4 +1,4 @@
-"""Waiting, for a flow in which nothing comes about: objects are taken as they are."""
+"""Waiting in dry runs: objects are accepted in any state."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from kube.runtime.waiting import Unready, Waiting
 
 
 class NotThereError(ReconcileError):
-    """What a task waits for does not exist yet."""
+    """An object that a task waits for does not exist yet."""
 
 
 class NoWaiting(Waiting):
@@ -17,12 +17,17 @@ class NoWaiting(Waiting):
         self,
         resource: Resource,
         wanted: Key,
-        unready: Unready,  # noqa: ARG002 - it is taken as it is
+        unready: Unready,  # noqa: ARG002 - any state is accepted
         *,
         or_gone: bool = False,
         **_: Any,
     ) -> Object:
-        """Raises NotThereError, KubeError."""
+        """Return the object in any state.
+
+        Raises:
+            NotThereError: it does not exist yet.
+            KubeError: it can't be read.
+        """
         live = await self.find(resource, wanted)
         if live is None and not or_gone:
             raise NotThereError(f"{resource.kind} {wanted} does not exist yet")

@@ -1,4 +1,4 @@
-"""The kinds, when they are asked, how long they may take, and when they are ready: pure."""
+"""The kinds, with their request policy, time limits and readiness: pure functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ _MINUTE = 60.0
 
 
 def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
-    """What etcd-druid says. It notes no time, so its answer belongs to a generation, and to a kick that it took."""
+    """Response of etcd-druid. It has no timestamp, so it belongs to a generation, and to the annotation that etcd-druid
+    removed.
+    """
     status, wanted = mapping(etcd.get("status")), integer(spec(etcd).get("replicas"))
     if is_deleting(etcd):
         return Pending("it is being deleted")
@@ -32,7 +34,7 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     if not wanted:
         left = max(integer(status.get("replicas")), counts["ready"], counts["current"])
         return Pending(f"{left} of its members are still there") if left else Ready()
-    # `ready` of the status may be of an older generation.
+    # `ready` in the status may be of an older generation.
     for name in ("updated", "ready"):
         if counts[name] != wanted:
             return Pending(f"{counts[name]} of {wanted} members are {name}")
@@ -45,13 +47,13 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Durations are in seconds.
+    """A kind of extension objects. Durations are in seconds.
 
     Attributes:
-        is_always_asked: also if it is unchanged and was answered.
-        severe: how long an error is reported, without interruption, until it is final.
-        longest: how long an answer, or a deletion, may take.
-        answer: what the status says.
+        is_always_asked: whether to send a request even if nothing changed.
+        severe: duration after which an uninterrupted error is final.
+        longest: time limit of a response or a deletion.
+        answer: evaluates the status.
     """
 
     resource: Resource

@@ -1,4 +1,4 @@
-"""Asks extensions, and waits for their answers; see the docstring of the package."""
+"""Requests to extensions, and the wait for responses; see the docstring of the package."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,11 +32,11 @@ from kube.runtime.waiting import NotInTimeError, Waiting
 
 _ABSENT = "it does not exist"
 _ATTEMPTS = 5
-"""To write an object whose status somebody writes at the same time."""
+"""Attempts to write an object whose status another client writes at the same time."""
 
 
 class ExtensionError(TerminalError):
-    """An extension has not done what was asked. `codes` say what kind of failure that is."""
+    """An extension has not completed the request. `codes` classify the failure."""
 
     def __init__(self, said: str, codes: tuple[str, ...] = ()) -> None:
         super().__init__(said)
@@ -45,12 +45,12 @@ class ExtensionError(TerminalError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to an extension."""
+    """A request to an extension."""
 
     kind: Kind
     name: Key
     timestamp: str
-    """Of the kick that is to be answered."""
+    """Value of the timestamp annotation that requests a response."""
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind} {self.name}"
@@ -61,13 +61,13 @@ def _waits_for_state(live: Object) -> bool:
 
 
 class _Ask(Protocol):
-    """One attempt; the last one gives way to no other writer."""
+    """One attempt; the last one overwrites concurrent changes."""
 
     async def __call__(self, *, is_last: bool) -> Asked: ...
 
 
 class ExtensionObjects:
-    """Of one cluster. `report` is called with what is waited for, for which object, each time that it changes."""
+    """Extension objects of one cluster. `report` is called for an object whenever the reason for waiting changes."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ExtensionObjects:
         self._client, self._waiting, self._report = client, waiting, report
         self._clock, self._sleep = clock, sleep
 
-    # --- asking
+    # --- requests
 
     async def deploy(
         self,
@@ -94,21 +94,21 @@ class ExtensionObjects:
         live: Object | None = None,
         is_absent: bool = False,
     ) -> Asked:
-        """Write the object, and ask its extension if anything is new; for the other arguments see `Question`.
+        """Write the object, and send a request to its extension if anything changed.
 
         Args:
             kind: the kind of the object.
-            manifest: as it is to be.
+            manifest: desired object.
             is_demanded: see `Question`.
             operation: likewise.
             data_changed: likewise.
-            live: as it has just been read; None: it is read, unless `is_absent` is set.
-            is_absent: there is none, most probably.
+            live: the object as just read; None to read it, unless `is_absent` is set.
+            is_absent: whether there is most probably none.%P
 
         Raises:
-            ReconcileError: it is too large, or others keep writing it.
-            ExtensionError: there is one that is being deleted, and does not go.
-            KubeError: the API server does not answer.
+            ReconcileError: it is too large, or other clients keep writing it.
+            ExtensionError: an object of this name is being deleted, and does not go.
+            KubeError: the API server does not respond.
         """
         question = Question(
             kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded, data_changed=data_changed
@@ -125,7 +125,7 @@ class ExtensionObjects:
             elif question.is_open(live):
                 asked = await self._mirror(kind).kick(operation, live)
                 body = question.body(live, asked)
-                # An extension that fails may write its status faster than this is answered.
+                # A failing extension may write its status faster than this request completes.
                 await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
             else:
                 asked = annotations(live)
@@ -134,9 +134,11 @@ class ExtensionObjects:
         return await self._although_others_write(kind, name, ask)
 
     async def scale(self, asked: Asked, replicas: int) -> Asked:
-        """Change how many members it has, and nothing else. Args: asked: what was asked before, and is answered.
+        """Change only the number of members; `asked` is the previous request, which has a response.
 
-        Raises: ReconcileError: somebody has asked for something else since; KubeError.
+        Raises:
+            ReconcileError: another request has been made since.
+            KubeError: the API server does not respond.
         """
         kind, name = asked.kind, asked.name
 
@@ -160,20 +162,23 @@ class ExtensionObjects:
         return await self._although_others_write(kind, name, ask)
 
     async def restore(self, kind: Kind, manifest: Object, left: Left, *, live: Object | None = None) -> Asked:
-        """Ask to go on with what an extension on another seed has left.
+        """Request a restoration from the state of another seed.
 
         Args:
             kind: the kind of the object.
-            manifest: as of `deploy`.
-            left: its state, and what that refers to.
-            live: as it has just been read; None: it is read.
+            manifest: as for `deploy`.
+            left: its state, and the objects to which it refers.
+            live: the object as just read; None to read it.%P
 
-        Raises: ReconcileError, ExtensionError, KubeError.
+        Raises:
+            ReconcileError: it is too large, or other clients keep writing it.
+            ExtensionError: an object of this name is being deleted, and does not go.
+            KubeError: the API server does not respond.
         """
         name = key(manifest)
         live = live or await self._client.find(kind.resource, name)
         if live is not None and not is_deleting(live) and not _waits_for_state(live):
-            # It has its state, and may have a newer one by now.
+            # It has its state already, perhaps a newer one.
             return await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_RESTORE, live=live)
         await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE, live=live)
         live = await self._client.get(kind.resource, name)
@@ -182,7 +187,11 @@ class ExtensionObjects:
         return Asked(kind, name, asked[keys.TIMESTAMP])
 
     async def migrate(self, kind: Kind, name: Key) -> Asked | None:
-        """Ask to let go of what belongs to the object, unless that is done; None: there is none. Raises KubeError."""
+        """Request a migration unless it is done; None if there is no object.
+
+        Raises:
+            KubeError: the API server does not respond.
+        """
         live = await self._waiting.find(kind.resource, name)
         if live is None:
             return None
@@ -193,9 +202,12 @@ class ExtensionObjects:
         return Asked(kind, name, asked[keys.TIMESTAMP])
 
     async def delete(self, kind: Kind, name: Key, *, live: Object | None = None) -> str:
-        """Confirm the deletion, and ask for it. Returns the uid of what goes; empty: there is nothing.
+        """Confirm and request the deletion; return the uid of the object, empty if there is none.
 
-        Args: live: as it has just been read; None: it is read. Raises KubeError.
+        `live` is the object as just read; None to read it.
+
+        Raises:
+            KubeError: the API server does not respond.
         """
         live = live or await self._waiting.find(kind.resource, name)
         if live is None:
@@ -204,7 +216,7 @@ class ExtensionObjects:
         return uid(live)
 
     async def _living(self, kind: Kind, name: Key, live: Object | None) -> Object | None:
-        """An object that is being deleted is waited for: the next one is another."""
+        """Return the object; wait until one that is being deleted is gone, and return None."""
         live = live or await self._client.find(kind.resource, name)
         if live is not None and is_deleting(live):
             await self.wait_until_gone(kind, name)
@@ -212,7 +224,11 @@ class ExtensionObjects:
         return live
 
     async def _patch(self, kind: Kind, live: Object, wanted: Object) -> Object:
-        """Write what differs, whatever else has changed since. Raises KubeError."""
+        """Write the differences, even if the object has changed since.
+
+        Raises:
+            KubeError: the request failed.
+        """
         changed, name = merge_patch(live, wanted), key(live)
         body = {**changed, "metadata": {**mapping(changed.get("metadata")), "uid": uid(live)}}
         return await self._client.patch(kind.resource, name, body)
@@ -228,10 +244,15 @@ class ExtensionObjects:
     def _mirror(self, kind: Kind) -> ExtensionMirror:
         return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock, sleep=self._sleep)
 
-    # --- waiting
+    # --- responses
 
     async def wait(self, asked: Asked) -> Object:
-        """The object, once its extension has answered. Raises ExtensionError, KubeError."""
+        """Return the object once its extension has responded.
+
+        Raises:
+            ExtensionError: it has reported an error, or not responded, for too long.
+            KubeError: the API server does not respond.
+        """
 
         def answer(live: Object | None) -> Answer:
             return Pending(_ABSENT) if live is None else asked.kind.answer(live, kicked=asked.timestamp)
@@ -246,7 +267,12 @@ class ExtensionObjects:
             )
 
     async def wait_until_migrated(self, asked: Asked) -> None:
-        """Return once the extension has let go, or the object is gone. Raises ExtensionError, KubeError."""
+        """Return once the extension has migrated the object, or the object is gone.
+
+        Raises:
+            ExtensionError: it has reported an error, or not responded, for too long.
+            KubeError: the API server does not respond.
+        """
 
         def answer(live: Object | None) -> Answer:
             if live is None or is_migrated(live):
@@ -264,9 +290,13 @@ class ExtensionObjects:
             )
 
     async def wait_until_gone(self, kind: Kind, name: Key, *, its_uid: str = "") -> None:
-        """Return as well if there is no such kind.
+        """Return once the object is gone, or if the kind is not served.
 
-        Args: its_uid: of the one that goes; empty: of what is there. Raises ExtensionError, KubeError.
+        `its_uid` is that of the deleted object; empty for the present one.
+
+        Raises:
+            ExtensionError: it is not gone in time.
+            KubeError: the API server does not respond.
         """
         if not its_uid:
             live = await self._waiting.find(kind.resource, name)
@@ -285,7 +315,7 @@ class ExtensionObjects:
 
     @asynccontextmanager
     async def _patience(self, asked: Asked, failed: str) -> AsyncIterator["_Patience"]:
-        """Bears trouble for a while. Args: failed: what the error begins with."""
+        """Tolerate errors for a while; `failed` is the prefix of the final error."""
         limit = asyncio.timeout(None)
         patience = _Patience(limit, asked.kind.severe, lambda reason: self._report(str(asked), reason))
         try:
@@ -303,7 +333,7 @@ class ExtensionObjects:
 
 @dataclass(slots=True)
 class _Patience:
-    """Ends a wait by its limit, when an error is reported for too long without interruption."""
+    """Cancels a wait through its timeout if errors are reported for too long without interruption."""
 
     limit: asyncio.Timeout
     severe: float
@@ -313,7 +343,7 @@ class _Patience:
     is_troubled: bool = False
 
     def reason(self, answer: Answer) -> str:
-        """What is missing; empty: nothing."""
+        """Return the reason for waiting; empty if there is none."""
         match answer:
             case Trouble(reason, codes):
                 if not self.is_troubled:

@@ -1,4 +1,4 @@
-"""Whether an extension is asked, and what is written then: pure."""
+"""Decision to send a request, and the object to write: pure functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,17 +12,19 @@ from kube.objects import Object, annotations, key, labels, metadata, spec
 from kube.runtime.controller import ReconcileError
 
 MOST_BYTES = 1 << 20
-"""Of an object; etcd takes little more."""
+"""Maximum size of an object; etcd accepts little more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Attributes:
-    kind: the kind of the object.
-    manifest: its name, labels, annotations, and spec.
-    operation: what is asked.
-    is_demanded: whether it is asked although it was answered.
-    data_changed: when the data changed last to which the spec refers, as of a Secret; empty: it refers to none.
+    """A request to an extension.
+
+    Attributes:
+        kind: the kind of the object.
+        manifest: its name, labels, annotations, and spec.
+        operation: the requested operation.
+        is_demanded: whether to send the request even if there is a response.
+        data_changed: time of the last change of data to which the spec refers, such as a Secret; empty if none.
     """
 
     kind: Kind
@@ -32,7 +34,7 @@ class Question:
     data_changed: str = ""
 
     def is_open(self, live: Object) -> bool:
-        """Whether it is to be asked, since the object has no answer to it."""
+        """Whether to send the request, since the object has no response to it."""
         is_new = (
             spec(live) != spec(self.manifest)
             or not labels(self.manifest).items() <= labels(live).items()
@@ -44,7 +46,11 @@ class Question:
         )
 
     def body(self, live: Object | None, asked: Mapping[str, str]) -> Object:
-        """The object to write. Args: asked: the annotations of the kick. Raises ReconcileError: it is too large."""
+        """Object to write; `asked` are the annotations of the request.
+
+        Raises:
+            ReconcileError: it is too large.
+        """
         meta = {**metadata(self.manifest), "annotations": {**annotations(self.manifest), **asked}}
         if live is None:
             return bounded({**self.kind.resource.type_meta, **self.manifest, "metadata": meta})
@@ -57,7 +63,11 @@ class Question:
 
 
 def bounded(obj: Object) -> Object:
-    """The object itself. Raises ReconcileError: it is larger than what is stored."""
+    """Return the object itself.
+
+    Raises:
+        ReconcileError: it is too large to be stored.
+    """
     size = len(orjson.dumps(obj))
     if size <= MOST_BYTES:
         return obj

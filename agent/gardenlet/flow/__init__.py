@@ -1,1 +1,1 @@
-"""Flows: tables of tasks that run side by side, each as soon as those before it are done."""
+"""Flows: tables of tasks that run in parallel, each as soon as its predecessors are done."""

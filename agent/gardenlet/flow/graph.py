@@ -1,15 +1,15 @@
-"""A flow, and one walk through it. Pure: `run` carries it out.
+"""A flow, and one walk through it: pure; `run` executes it.
 
     FLOW = Graph("Seed reconciliation", [
         Task("crds", "Deploying custom resource definitions", deploy_crds),
         Task("system", "Deploying system resources", deploy_system, after=["crds"], unless=is_left_out),
     ])
 
-A graph is made when its module is imported, so a wrong table ends the program at its start. Which tasks are left out is
-decided once, from the operation, before the first of them starts.
+A graph is created when its module is imported, so an invalid table fails at the start. Skipped tasks are determined
+once, from the operation, before the first task starts.
 
-A task that is left out is done as soon as all before it are, so order holds across it. A task that fails stops only
-those that come after it, directly or not.
+A skipped task is done as soon as all its predecessors are, so order holds across it. A failed task stops only its
+direct and indirect dependents.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Generic, TypeVar
 
-O = TypeVar("O")  # noqa: E741 - the operation: all that the tasks of a flow read
+O = TypeVar("O")  # noqa: E741 - the operation: the input of a flow's tasks
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Of a task that failed. Only pauses count: the time that an attempt takes is its own."""
+    """Retries of a failed task. Only pauses count; the duration of an attempt does not."""
 
     every: float = 5.0
     within: float = 30.0
@@ -33,28 +33,35 @@ class Retry:
 
 
 ONCE = Retry(within=0.0)
-"""For tasks that wait, with times of their own."""
+"""No retries: for tasks that wait with their own time limits."""
 
 
-@dataclass(frozen=True)  # with slots, Python could not note the types on it
+@dataclass(frozen=True)  # slots would prevent Python from storing generic type arguments on instances
 class Task(Generic[O]):
     id: str
-    """By which others of the table name it."""
+    """ID that other tasks of the table refer to."""
     name: str
-    """What users read: in descriptions, in errors, and as `taskID`."""
+    """Name for users: in descriptions, in errors, and as `taskID`."""
     run: Callable[[O], Awaitable[None]]
     after: Collection[str] = ()
     unless: Callable[[O], bool] | None = None
-    """Whether it is left out."""
+    """Whether to skip the task."""
     retry: Retry = Retry()
 
 
 class GraphError(ValueError):
-    """The table of a flow is wrong."""
+    """The table of a flow is invalid."""
 
 
 class Graph(Generic[O]):
-    """Args: name: what users read. Raises GraphError, with all that is wrong."""
+    """A flow.
+
+    Args:
+        name: shown to users.%P
+
+    Raises:
+        GraphError: the table is invalid; the error lists all problems.
+    """
 
     def __init__(self, name: str, tasks: Sequence[Task[O]]) -> None:
         problems = list(_problems(tasks))
@@ -63,7 +70,7 @@ class Graph(Generic[O]):
         self.name = name
         self.tasks = {task.id: task for task in tasks}
         self.order = tuple(TopologicalSorter({task.id: task.after for task in tasks}).static_order())
-        """Each after all that come before it."""
+        """IDs in topological order."""
 
     def left_out(self, operation: O) -> frozenset[str]:
         return frozenset(each.id for each in self.tasks.values() if each.unless is not None and each.unless(operation))
@@ -89,7 +96,7 @@ def _problems(tasks: Sequence[Task[O]]) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
     task: str
-    """Its name."""
+    """Name of the task."""
     error: Exception
     text: str
 
@@ -99,16 +106,16 @@ class TaskFailure:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How far a flow is; tasks by name."""
+    """Progress of a flow; tasks by name."""
 
     flow: str
     total: int
     succeeded: frozenset[str]
     running: frozenset[str]
     failures: tuple[TaskFailure, ...]
-    """In the order of the table."""
+    """Failures in the order of the table."""
     failed_before: frozenset[str]
-    """Tasks that failed in the run before, and have not succeeded since."""
+    """Tasks that failed in the previous run, and have not succeeded since."""
 
     @property
     def progress(self) -> int:
@@ -116,7 +123,7 @@ class Snapshot:
 
     @property
     def description(self) -> str:
-        """Never empty: when nothing runs any more, it is what failed."""
+        """Description, never empty: when nothing runs any more, the failed tasks."""
         if len(self.succeeded) == self.total:
             return f"{self.flow} finished"
         names = self.running or {each.task for each in self.failures}
@@ -124,11 +131,11 @@ class Snapshot:
 
 
 class Walk(Generic[O]):
-    """One run of a graph: which tasks may start, and what came of those that ran.
+    """One run of a graph: startable tasks, and the results of finished ones.
 
     Args:
-        left_out: IDs of tasks.
-        failed_before: names of tasks that failed in the run before.
+        left_out: IDs of skipped tasks.
+        failed_before: names of tasks that failed in the previous run.
     """
 
     def __init__(self, graph: Graph[O], *, left_out: Collection[str] = (), failed_before: Collection[str] = ()) -> None:
@@ -145,7 +152,7 @@ class Walk(Generic[O]):
         return self._graph.name
 
     def start(self) -> list[Task[O]]:
-        """The tasks that may start now; they count as running."""
+        """Return the tasks that may start now; they count as running."""
         startable = []
         for each in list(self._waiting):
             task = self._graph.tasks[each]
@@ -160,7 +167,7 @@ class Walk(Generic[O]):
         return startable
 
     def end(self, task: Task[O], failure: TaskFailure | None = None) -> None:
-        """What came of a running task."""
+        """Record the result of a running task."""
         self._running.remove(task.id)
         if failure is None:
             self._done.add(task.id)

@@ -1,11 +1,11 @@
-"""Saying in a status how far a flow is, while it runs; nothing else writes the last operation meanwhile.
+"""Writes the progress of a running flow to a status; nothing else writes the last operation meanwhile.
 
     async with Progress(write) as progress:
         await run(FLOW, operation, on_change=progress.report)
 
-Only the newest snapshot is written, at most once a period, and only if it says something else than the one before. A
-flow that is done sooner writes none. But that an error of the run before is gone is written at once, since others
-decide by it. A write that fails is made up for by the next one, and is no failure of the flow.
+Only the newest snapshot is written, at most once per period, and only if it differs from the previous one. A flow that
+finishes sooner writes none. When an error of the previous run is gone, that is written at once, since others rely on
+it. A failed write is repeated with the next one, and is no failure of the flow.
 """
 
 import asyncio
@@ -25,7 +25,11 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Progress:
-    """Args: period: seconds between writes, at least; the first one comes after one period."""
+    """Writer of the progress.
+
+    Args:
+        period: minimum seconds between writes; the first one comes after one period.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class Progress:
         return self
 
     async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """What is not written yet is left to what follows, which comes after a write that is under way."""
+        """Stop writing; a write in progress is completed unless cancelled, later snapshots are dropped."""
         self._task.cancel()
         await asyncio.wait([self._task])
         if self._writing is not None:

@@ -1,11 +1,11 @@
-"""What is remembered of flows: of each object the one that runs, and the last one that ended. Pure.
+"""Records of flows: for each object the running flow, and the last finished one. Pure.
 
     recording = records.begin(Subject("Seed", Key("", "meadow")), GRAPH, left_out)
     recording.start("crds"); recording.end("crds"); recording.close(State.SUCCEEDED)
     records.find(subject)
 
-The memory is bounded: by the number of objects, by the length of texts, and by the size of all flows that have ended.
-The oldest are forgotten first. Names of tasks are those of the graph, and cost nothing.
+Memory is limited by the number of objects, by the length of texts, and by the size of all finished flows. The oldest
+are dropped first. Names of tasks are those of the graph, and cost nothing.
 """
 
 import time
@@ -22,11 +22,11 @@ from kube.objects import Key
 
 MOST_OBJECTS = 500
 MOST_BYTES = 4 << 20
-"""Of flows that have ended."""
+"""Size of all finished flows."""
 _LONGEST_REASON = 500
 _LONGEST_ERROR = 2000
 _MOST_ERRORS = 32 << 10
-"""Characters of all errors of a flow; what comes then is cut short."""
+"""Characters of all errors of a flow; further errors are truncated."""
 _LEAST_ERROR = 100
 _MOST_CODES, _LONGEST_CODE = 5, 50
 _MOST_OBJECTS_OF_A_TASK = 5
@@ -34,7 +34,7 @@ _TASK_BYTES = 250
 
 
 class Subject(NamedTuple):
-    """The object that a flow is about."""
+    """The object of a flow."""
 
     kind: str
     key: Key
@@ -47,16 +47,20 @@ class _Entry:
     end: float | None = None
     attempts: int = 0
     awaited: str = ""
-    """The task before it that ended last."""
+    """The predecessor that ended last."""
     reason: str = ""
     objects: dict[tuple[str, Key], tuple[float, str]] = field(default_factory=dict)
-    """Those that it waits for, by kind and name: since when, and why."""
+    """Objects that the task waits for, by kind and name: since when, and why."""
     error: str = ""
     codes: tuple[str, ...] = ()
 
 
 class Recording:
-    """Of one flow; all by IDs of tasks. Args: now: seconds that only grow."""
+    """Record of one flow; tasks by ID.
+
+    Args:
+        now: monotonic seconds.
+    """
 
     def __init__(
         self, graph: Graph[Any], left_out: Collection[str], *, began: datetime, now: Callable[[], float]
@@ -66,7 +70,7 @@ class Recording:
         self._state, self._seconds = State.RUNNING, 0.0
         self._entries = {each: _Entry() for each in graph.order if each not in left_out}
 
-    # --- writing
+    # --- recording
 
     def start(self, task: str) -> None:
         entry = self._entries[task]
@@ -74,11 +78,11 @@ class Recording:
         entry.awaited = max(self._before(task), key=lambda each: self._entries[each].end or 0.0, default="")
 
     def wait(self, task: str, reason: str) -> None:
-        """Notes what a running task waits for."""
+        """Record the reason why a running task waits."""
         self._entries[task].reason = _cut(reason, _LONGEST_REASON)
 
     def wait_for(self, task: str, kind: str, name: Key, reason: str) -> None:
-        """Notes an object that a running task waits for, until it `has` that."""
+        """Record an object that a running task waits for, until `has` is called."""
         entry, said = self._entries[task], _cut(reason, _LONGEST_REASON)
         entry.reason = _cut(f"{kind} {name}: {reason}", _LONGEST_REASON)
         if (kind, name) in entry.objects or len(entry.objects) < _MOST_OBJECTS_OF_A_TASK:
@@ -89,13 +93,13 @@ class Recording:
         self._entries[task].objects.pop((kind, name), None)
 
     def retry(self, task: str, error: str) -> None:
-        """Notes another attempt, and why."""
+        """Record another attempt, and its reason."""
         entry = self._entries[task]
         entry.attempts += 1
         entry.reason = _cut(f"the next attempt, after: {error}", _LONGEST_REASON)
 
     def end(self, task: str, *, error: str = "", codes: Collection[str] = ()) -> float:
-        """Returns for how long the task ran."""
+        """Record the end of a task; return its duration in seconds."""
         entry = self._entries[task]
         entry.state, entry.end = State.FAILED if error else State.SUCCEEDED, self._elapsed()
         left = _MOST_ERRORS - sum(len(each.error) for each in self._entries.values())
@@ -104,7 +108,7 @@ class Recording:
         return entry.end - (entry.begin or 0.0)
 
     def close(self, state: State) -> float:
-        """The flow has ended: what still ran is cancelled, and nothing else starts. Returns seconds that it took."""
+        """End the flow: running tasks become cancelled, others are not started. Return its duration in seconds."""
         self._state, self._seconds = state, self._elapsed()
         for each in self._entries.values():
             if each.state is State.RUNNING:
@@ -113,7 +117,7 @@ class Recording:
                 each.state = State.NOT_STARTED
         return self._seconds
 
-    # --- reading
+    # --- reports
 
     @property
     def is_running(self) -> bool:
@@ -121,7 +125,7 @@ class Recording:
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """Approximate size in bytes."""
         texts = sum(len("".join((each.error, each.reason, *each.codes))) for each in self._entries.values())
         objects = [reason for each in self._entries.values() for _, reason in each.objects.values()]
         return _TASK_BYTES * (len(self._entries) + len(objects)) + texts + sum(map(len, objects))
@@ -159,7 +163,7 @@ class Recording:
         )
 
     def _before(self, task: str) -> list[str]:
-        """The tasks that come before it; of one that is left out, those before that."""
+        """Predecessors of a task; a skipped one is replaced by its own predecessors."""
         found = dict[str, None]()
         for each in self._graph.tasks[task].after:
             found |= dict.fromkeys(self._before(each) if each in self._left_out else [each])
@@ -178,7 +182,7 @@ def _cut(text: str, most: int) -> str:
 
 @dataclass(slots=True)
 class Flows:
-    """Of one object."""
+    """Flows of one object."""
 
     running: Recording | None = None
     last: Recording | None = None
@@ -190,14 +194,20 @@ class Flows:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class FlowRecords:
-    """Args: most_bytes: of flows that have ended. now: seconds that only grow. clock: the time of day."""
+    """Records of all objects.
+
+    Args:
+        most_bytes: size of all finished flows.
+        now: monotonic seconds.
+        clock: wall-clock time.
+    """
 
     most_objects: int = MOST_OBJECTS
     most_bytes: int = MOST_BYTES
     now: Callable[[], float] = time.monotonic
     clock: Callable[[], datetime] = utc_now
     _flows: dict[Subject, Flows] = field(default_factory=dict, init=False)
-    """Those that began last are last."""
+    """Flows in the order of their start."""
 
     def begin(self, subject: Subject, graph: Graph[Any], left_out: Collection[str]) -> Recording:
         flows = self._flows.pop(subject, None) or Flows()
@@ -214,7 +224,7 @@ class FlowRecords:
         return flows
 
     def all(self) -> Iterator[tuple[Subject, Flows]]:
-        """Those that began last are first."""
+        """Yield flows, latest start first."""
         for subject, flows in reversed(self._flows.items()):
             _settle(flows)
             yield subject, flows
@@ -234,6 +244,6 @@ class FlowRecords:
 
 
 def _settle(flows: Flows) -> None:
-    """What has ended is the last one."""
+    """Move a finished flow from `running` to `last`."""
     if flows.running is not None and not flows.running.is_running:
         flows.last, flows.running = flows.running, None

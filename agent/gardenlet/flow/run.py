@@ -1,16 +1,15 @@
-"""Carrying out a flow.
+"""Execution of a flow.
 
     await run(FLOW, operation, on_change=progress.report)
 
-Any number of tasks run side by side. One that fails is tried again, if that may help: only pauses count towards its
-limit, since an attempt may make keys, wait for its turn at the client, or for something with a limit of its own. A
-request that was not answered in its own time has waited longer than all attempts may, so it is not repeated, and
-neither is a wait for an object.
+Any number of tasks run in parallel. A failed task is retried if that may help: only pauses count towards its limit,
+since an attempt may generate keys, wait for its turn at the client, or for something with its own limit. A request
+that timed out has waited longer than all attempts may, so it is not repeated, and neither is a wait for an object.
 
-What a task waits for is noted by `waits_for`, or by `awaiting` an object, from wherever it is known; with what else is
-known of the flow it goes into a record, if there is one.
+`waits_for` and `awaiting` record the reason why a task waits, from any code that it calls; it becomes part of the
+flow's record, if there is one.
 
-However a flow ends, none of its tasks goes on: they are cancelled, and get some seconds to unwind.
+However a flow ends, none of its tasks continues: they are cancelled, and get some seconds to unwind.
 """
 
 import asyncio
@@ -33,17 +32,17 @@ from kube.runtime.handing_over import waits
 from kube.runtime.waiting import NotInTimeError
 
 _UNWIND_SECONDS = (3.0, 1.0)
-"""After the first cancellation, and after the second; less than a controller has for its passes when it stops."""
+"""Seconds after the first and the second cancellation; less than a stopping controller grants its passes."""
 
 Sleep = Callable[[float], Awaitable[None]]
 _place: ContextVar[tuple[Recording, str] | None] = ContextVar("place", default=None)
-"""The record of the flow, and the task in it, in which this code runs."""
+"""The record of the flow and the task in which this code runs."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class FlowFailed(ReconcileError):
-    """Tasks failed, and those after them did not run."""
+    """One or more tasks failed; their dependents were skipped."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(f'flow "{snapshot.flow}" encountered task errors: [{", ".join(map(str, snapshot.failures))}]')
@@ -51,14 +50,14 @@ class FlowFailed(ReconcileError):
 
     @property
     def as_list(self) -> str:
-        """The errors as a list of lines, which ends with an empty one."""
+        """Errors as a list of lines, which ends with an empty one."""
         failures = self.snapshot.failures
         head = "1 error occurred:" if len(failures) == 1 else f"{len(failures)} errors occurred:"
         return "\n".join([head, *(f"\t* {each}" for each in failures), "\n"])
 
 
 class FlowCanceled(ReconcileError):
-    """It ran out of time."""
+    """The flow ran out of time."""
 
     def __init__(self, snapshot: Snapshot, *, limit: float) -> None:
         super().__init__(
@@ -69,7 +68,7 @@ class FlowCanceled(ReconcileError):
 
 
 def waits_for(reason: str) -> None:
-    """Notes what the present task waits for; outside of flows, nothing."""
+    """Record the reason why the current task waits; no-op outside of flows."""
     if (place := _place.get()) is not None:
         recording, task = place
         recording.wait(task, reason)
@@ -77,7 +76,7 @@ def waits_for(reason: str) -> None:
 
 @contextmanager
 def awaiting(kind: str, name: Key) -> Iterator[Callable[[str], None]]:
-    """Around waiting for an object in the present task: gives what notes the reason."""
+    """Record a wait for an object in the current task; yields a function that records the reason."""
     place = _place.get()
     if place is None:
         yield lambda _: None
@@ -99,12 +98,14 @@ async def run(
     record: tuple[FlowRecords, Subject] | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> None:
-    """Returns when all tasks have succeeded; `on_change` is called whenever some have started or ended.
+    """Run a flow until all tasks have succeeded; `on_change` is called whenever tasks have started or ended.
 
-    `failed_before` has the names of the tasks that failed in the run before, `limit` the seconds that all may take,
-    `record` where the run is recorded, and about which object.
+    `failed_before` has the names of the tasks that failed in the previous run, `limit` the time limit in seconds, and
+    `record` the destination and the object of the record.
 
-    Raises: FlowFailed, FlowCanceled.
+    Raises:
+        FlowFailed: tasks failed.
+        FlowCanceled: the time limit was exceeded.
     """
     left_out = graph.left_out(operation)
     walk = Walk(graph, left_out=left_out, failed_before=failed_before)
@@ -122,7 +123,7 @@ async def run(
         raise FlowCanceled(walk.snapshot(), limit=limit) from None
     finally:
         seconds = recording.close(state)
-        if record is not None:  # else it is tried without writing
+        if record is not None:  # a run without a record is a trial
             gardenlet_flow_duration_seconds.labels(flow=walk.flow, result=state.value).observe(seconds)
     if state is State.FAILED:
         raise FlowFailed(walk.snapshot())
@@ -158,13 +159,13 @@ def _record(recording: Recording, flow: str, task: Task[O], failure: TaskFailure
 
 
 async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: Sleep) -> None:
-    """Run the task, again and again if that may help. Raises what the last attempt raised."""
+    """Run a task, with retries if they may help, and raise the error of the last attempt."""
     _place.set((recording, task.id))
     for _ in range(task.retry.pauses):
         try:
             return await task.run(operation)
         except (KubeError, ReconcileError, OSError) as error:
-            # A task may make an error of its cancellation.
+            # A task may convert its cancellation to an error.
             if isinstance(error, TerminalError | TimedOut | NotInTimeError) or _is_cancelled():
                 raise
             log.info("A task is tried again", task=task.name, error=str(error))
@@ -194,7 +195,7 @@ def _is_cancelled() -> bool:
 
 
 async def _cancel(running: Collection[asyncio.Task[None]]) -> None:
-    """Twice, since a task may go on after the first time."""
+    """Cancel the tasks twice, since a task may continue after the first time."""
     stuck = set(running)
     for seconds in _UNWIND_SECONDS:
         if not stuck:

@@ -1,4 +1,4 @@
-"""Waiting for objects in tasks, which is noted in the record of their flow: for which, since when, and why."""
+"""Waiting for objects in tasks; their flow records the object, the start, and the reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +32,6 @@ class NotedWaiting(Waiting):
 def _both(report: Report, note: Callable[[str], None]) -> Report:
     def said(reason: str) -> None:
         report(reason)
-        note(reason)  # it says more, so it is the last
+        note(reason)  # most detailed, so recorded last
 
     return said

@@ -1,11 +1,11 @@
-"""`/flows`, beside the metrics: the flows of this process as pictures, for people, and as JSON (`?format=json`).
+"""`/flows`, on the metrics server: flows of this process as pictures and as JSON (`?format=json`).
 
-    /flows                          all objects, those that began last first
+    /flows                          all objects, latest start first
     /flows/seed/NAME                the running and the last flow of an object
     /flows/shoot/NAMESPACE/NAME
-    /flows/shoot/NAMESPACE/NAME/diff   what the next reconciliation would change, as JSON only
+    /flows/shoot/NAMESPACE/NAME/diff   changes that the next reconciliation would make, as JSON only
 
-All but the last comes from memory. Links are relative, since the page is also read through the proxy of an API server.
+All but the last are served from memory. Links are relative, so that the page works through the proxy of an API server.
 """
 
 from aiohttp import web
@@ -18,13 +18,13 @@ from process.server import Handler
 
 
 def flow_page(records: FlowRecords, previews: Previews, *, host: str) -> Handler:
-    """Args: host: what the server listens on."""
+    """Return the handler; `host` is the listen address of the server."""
     on_loopback = is_loopback(host)
 
     async def serve(request: web.BaseRequest) -> web.Response:
         if (asked := preview_asked_for(request)) is not None:
             return await preview_answer(request, previews, asked, on_loopback=on_loopback)
-        from agent.gardenlet.flow_page.handler import answer  # only here: templates cost memory, and few look at them
+        from agent.gardenlet.flow_page.handler import answer  # only here: templates cost memory, and are rarely needed
 
         return answer(request, records, on_loopback=on_loopback)
 

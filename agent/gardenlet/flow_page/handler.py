@@ -1,4 +1,4 @@
-"""The answers of `/flows`; see the docstring of the package."""
+"""Responses of `/flows`; see the docstring of the package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from gardener.flow_reports import FlowReport, State, bars, duration, ticks
 from kube.clock import utc_now
 
 _WIDTH = 1000
-"""Of the picture, in units that the browser stretches."""
+"""Width of the picture, in units that the browser scales."""
 _LEAST = 4
 _LOOKS: Mapping[State, tuple[str, str]] = {
     State.WAITING: ("…", "dim"),
@@ -33,7 +33,7 @@ environment.globals["bars"] = lambda report: bars(report, width=_WIDTH, least=_L
 def answer(request: web.BaseRequest, records: FlowRecords, *, on_loopback: bool) -> web.Response:
     if first := templates.answer_first(request, request.path.removeprefix("/flows/static"), on_loopback=on_loopback):
         return first
-    # Encoded, as a name could have a slash in it for all we know.
+    # Encoded, as a name could contain a slash.
     parts = [unquote(each) for each in request.rel_url.raw_path.split("/")[2:]]
     as_json = request.query.get("format") == "json"
     if parts in ([], [""]):
@@ -52,7 +52,7 @@ def answer(request: web.BaseRequest, records: FlowRecords, *, on_loopback: bool)
 
 
 def _found(records: FlowRecords, parts: list[str]) -> tuple[Subject | None, Flows | None]:
-    """Kinds are in any letters, as for kubectl."""
+    """Find the flows of an object; the kind is case-insensitive, as in kubectl."""
     for subject, flows in records.all():
         names = [subject.key.namespace, subject.key.name] if subject.key.namespace else [subject.key.name]
         if [subject.kind.lower(), *names] == [each.lower() for each in parts[:1]] + parts[1:]:

@@ -1,4 +1,4 @@
-"""What the next reconciliation of an object would change, as JSON; see the docstring of the package."""
+"""Changes that the next reconciliation of an object would make, as JSON; see the docstring of the package."""
 
 from typing import Any
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ _LAST = "diff"
 
 
 def preview_asked_for(request: web.BaseRequest) -> tuple[str, Key] | None:
-    """Kind and name of the object; None: it is another page."""
+    """Kind and name of the object; None for other pages."""
     parts = [unquote(each) for each in request.rel_url.raw_path.split("/")[1:]]
     if len(parts) != _PARTS or parts[-1] != _LAST:
         return None
@@ -40,7 +40,7 @@ async def preview_answer(
 
 
 def _redacted(value: Any) -> Any:
-    """Texts without what looks like a credential, wherever somebody has put one."""
+    """Redact texts that look like credentials, in any field."""
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, dict):
@@ -49,7 +49,7 @@ def _redacted(value: Any) -> Any:
 
 
 def _failure(status: int, message: str) -> web.Response:
-    """In the form of API servers, so that clients show the message."""
+    """Error in the format of API servers, so that clients show the message."""
     head = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
     return _json(status, {**head, "message": message, "reason": REFUSED, "code": status})
 

@@ -1,1 +1,1 @@
-"""The Gardenlet: this gardenlet installs itself anew, as its object says."""
+"""The Gardenlet: this gardenlet updates itself from its object."""

@@ -1,6 +1,6 @@
-"""The controller `gardenlet`: the Gardenlet that is called as the own Seed, when it is asked for; then a timer.
+"""The controller `gardenlet`: the Gardenlet with the name of the own Seed, on changes of its spec; then periodically.
 
-That it is deleted means nothing to the gardenlet that runs.
+Its deletion has no effect on the running gardenlet.
 """
 
 from agent.gardenlet.charts.helm import Helm

@@ -1,8 +1,8 @@
-"""One pass over the Gardenlet of this process: its chart is rendered, and applied in the own cluster.
+"""One reconciliation of the Gardenlet of this process: its chart is rendered, and applied in the own cluster.
 
-What is applied follows from the object and the chart alone. Configuration and values are handed on as they are, since
-a later release may know more of them than this one. So the new pods check the configuration before they replace the
-old ones; a check that fails is reported, and this process goes on.
+The applied objects depend on the Gardenlet and the chart only. Configuration and values are passed on unchanged, since
+a later release may know more fields than this one. So the new pods check the configuration before they replace the
+old ones; a failed check is reported, and this process keeps running.
 """
 
 import base64
@@ -32,16 +32,20 @@ from kube.runtime.status import StatusWriter
 
 _RECONCILED, _RECONCILING, _FAILED = "Reconciled", "Reconciling", "ReconcileError"
 _LOOK_SECONDS = 10.0
-"""Between two looks at pods that are to replace others."""
+"""Seconds between two checks of new pods."""
 _FOLLOWED = timedelta(minutes=10)
-"""For which pods are looked at after what was deployed."""
+"""Time for which new pods are checked after a deployment."""
 _PODS = "app=gardener,role=gardenlet"
 _RAW = "spec.deployment.helm.rawChart"
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """What was deployed last. Attributes: message: for the condition, if it starts."""
+    """The last deployment.
+
+    Attributes:
+        message: for the condition, if it starts.
+    """
 
     asked: tuple[str, int]
     until: datetime
@@ -83,7 +87,7 @@ class Reconciler:
         return await self._follow(gardenlet)
 
     async def _follow(self, gardenlet: Object) -> Result:
-        """Sees whether new pods start. Without any that fail, what was applied counts as deployed."""
+        """Check whether new pods start; while none fails, the deployment counts as successful."""
         followed, period = self._followed, self.context.config.controllers.gardenlet.sync_period
         assert followed is not None
         deployment = await self.target.deployment()
@@ -99,7 +103,11 @@ class Reconciler:
         return RequeueAfter(min(_LOOK_SECONDS, period))
 
     async def _chart(self, gardenlet: Object) -> tuple[str, bytes]:
-        """Where it is from, and its archive. Raises ReconcileError."""
+        """Origin of the chart, and its archive.
+
+        Raises:
+            ReconcileError: the chart can't be read or pulled.
+        """
         helm = mapping_at(gardenlet, "spec", "deployment", "helm")
         if raw := text(helm.get("rawChart")):
             try:
@@ -137,7 +145,7 @@ class Reconciler:
         await self.target.apply(await self.installer.objects(wanted, self.target))
 
     async def _image(self) -> str:
-        """Of this gardenlet; empty: it is no Deployment."""
+        """Image of this gardenlet; empty if there is no Deployment."""
         own = await self.target.deployment()
         return image_of_container(own, NAME) if own is not None else ""
 
@@ -146,7 +154,7 @@ class Reconciler:
         live = await self.context.garden.client.patch(GARDENLETS, name, {"metadata": meta})
         self.gardenlets.observe(live)
 
-    # --- what is said
+    # --- Events and status
 
     def _event(
         self, gardenlet: Object, reason: str, message: str, *, kind: Literal["Normal", "Warning"] = "Normal"

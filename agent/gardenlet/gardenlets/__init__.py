@@ -1,4 +1,4 @@
-"""Gardenlets that this one installs, in clusters of Shoots and, anew, in its own: by a chart for Helm.
+"""Gardenlets that this one installs with a Helm chart, in clusters of Shoots and in its own.
 
-`chart` is the one of this release. The manifests are made of it, too.
+`chart` is the one of this release. The manifests are generated from it, too.
 """

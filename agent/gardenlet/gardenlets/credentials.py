@@ -1,4 +1,4 @@
-"""Credentials in the garden with which a gardenlet that is installed asks for its certificate."""
+"""Credentials in the garden with which an installed gardenlet requests its certificate."""
 
 import secrets
 import string
@@ -20,14 +20,14 @@ from kube.runtime.controller import ReconcileError
 from process.clusters import Cluster
 
 _NAME = "gardenlet"
-"""Of cluster, user and context."""
+"""Name of cluster, user and context."""
 _LETTERS = string.ascii_lowercase + string.digits
 _TOKEN_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """For which object, and how, a gardenlet gets in."""
+    """Object and bootstrap method of a gardenlet."""
 
     kind: Resource
     key: Key
@@ -35,22 +35,31 @@ class Owner:
 
 
 def credentials_of(context: Context) -> "Credentials":
-    # Our garden lets this group, and not all that have a bootstrap token, ask for the certificate of a gardenlet. The
-    # original's lets them all, and refuses tokens with further groups.
+    # Our garden allows only this group, not every bootstrap token, to request the certificate of a gardenlet. The
+    # original allows every token, and rejects tokens with further groups.
     issuer = context.seed_name if context.api.has_own_fields else ""
     return Credentials(garden=context.garden, issuer=issuer, clock=context.clock)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Credentials:
-    """Args: issuer: name of the own Seed for the groups of bootstrap tokens; empty: the garden wants no groups."""
+    """Source of bootstrap credentials.
+
+    Args:
+        issuer: name of the own Seed for the groups of bootstrap tokens; empty if the garden wants no groups.
+    """
 
     garden: Cluster
     issuer: str
     clock: Callable[[], datetime]
 
     async def kubeconfig(self, owner: Owner, config: Object) -> str:
-        """For asking for a certificate. Args: config: of the gardenlet. Raises ReconcileError, KubeError."""
+        """Return the bootstrap kubeconfig for a gardenlet with this `config`.
+
+        Raises:
+            ReconcileError: the configuration is invalid, or there is no token.
+            KubeError: a request failed.
+        """
         connection = mapping_at(config, "gardenClientConnection")
         try:
             authority = configured_authority(text(connection.get("gardenClusterCACert")))
@@ -75,7 +84,7 @@ class Credentials:
         part = bootstrap.secret_part(live) if live is not None and not group else ""
         wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), group=group, now=now)
         if live is not None and group:
-            # Gardenlets may not change the token of an operator, or of the gardenlet that the Shoot was on before.
+            # Gardenlets may not change the token of an operator, or of the gardenlet of the Shoot's previous Seed.
             await client.delete(SECRETS, Key(bootstrap.TOKEN_NAMESPACE, name), uid=uid(live))
             live = None
         if live is None:

@@ -1,6 +1,6 @@
-"""A gardenlet is put into a cluster: by a chart, with values, and with credentials if it has none yet.
+"""Installation of a gardenlet in a cluster: a chart, its values, and credentials if it has none yet.
 
-The chart is rendered before anything is changed: what can't be rendered costs a gardenlet nothing that it has.
+The chart is rendered before anything is changed: a chart that can't be rendered leaves the gardenlet intact.
 """
 
 import base64
@@ -29,21 +29,21 @@ _MOST_VALUES = 100_000
 _KUBECONFIG, _BOOTSTRAP = "gardenlet-kubeconfig", "gardenlet-kubeconfig-bootstrap"
 
 Renewing = Callable[[], None]
-"""Called when the kubeconfig that is there goes since it was asked for."""
+"""Called when the present kubeconfig is deleted because of a requested renewal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A gardenlet.
+    """A desired gardenlet.
 
     Attributes:
         archive: the chart.
-        deployment: as the object has it.
-        config: its configuration, but for its kubeconfigs.
-        owner: for whose credentials.
+        deployment: as in the object.
+        config: its configuration, without kubeconfigs.
+        owner: of the credentials.
         seed: its Seed, if there is one.
-        renews: whether its kubeconfig is to be made anew.
-        renewing: called if it is.
+        renews: whether a renewal of the kubeconfig is requested.
+        renewing: called when it is renewed.
         image: of containers for which neither object nor chart names one.
     """
 
@@ -63,9 +63,11 @@ class Installer:
     credentials: Credentials
 
     async def objects(self, wanted: Wanted, target: Target) -> list[Object]:
-        """What is to be applied; its old kubeconfig is gone then if it has to be made anew.
+        """Return the objects to apply; an expired kubeconfig, or one to renew, has been deleted.
 
-        Raises: ReconcileError, KubeError.
+        Raises:
+            ReconcileError: the chart can't be rendered, or the configuration is invalid.
+            KubeError: a request failed.
         """
         version = await server_version(target.client)
         if wanted.owner.way == bootstrap.NONE:
@@ -82,7 +84,7 @@ class Installer:
         return await self._render(wanted, config, version, kubeconfig=content)
 
     async def _has_kubeconfig(self, wanted: Wanted, where: Object, client: Client) -> bool:
-        """Whether it may stay as it is; removed if not."""
+        """Whether there is a usable kubeconfig; an unusable one is deleted."""
         live = await client.find(SECRETS, Key(where["namespace"], where["name"]))
         if live is None:
             return False
@@ -113,7 +115,7 @@ class Installer:
 
 
 def _life(secret: Object) -> Life | None:
-    """Of the certificate in it; None: none can be read."""
+    """Validity of the certificate in a Secret; None if it is unreadable."""
     try:
         content = base64.b64decode(string_map(secret.get("data")).get(KEY, ""))
         return of_content(content, origin="of a gardenlet").life

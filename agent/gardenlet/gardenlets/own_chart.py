@@ -1,4 +1,4 @@
-"""The chart of this release, packed as Helm reads it."""
+"""The chart of this release, packed for Helm."""
 
 import gzip
 import io
@@ -6,13 +6,13 @@ from functools import cache
 from pathlib import Path
 
 NAME = "gardenlet"
-"""Of the chart, and of the release that is made of it."""
+"""Name of the chart and of its release."""
 _FILES = Path(__file__).with_name("chart")
 
 
 @cache
 def archive() -> bytes:
-    """Equal files make equal archives."""
+    """Pack the chart; equal files make equal archives."""
     import tarfile
 
     packed = io.BytesIO()

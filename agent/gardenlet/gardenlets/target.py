@@ -1,9 +1,9 @@
-"""The objects of a gardenlet in the cluster in which it runs: written by their manifests, removed by their labels.
+"""Objects of a gardenlet in the cluster in which it runs: written from manifests, deleted by label.
 
-Nothing is watched there, since it may be the cluster of a Shoot. Who has written what is remembered, so that a pass
-over what has not changed only reads. What a manifest does not have any more is removed from the object.
+Nothing is watched there, since it may be the cluster of a Shoot. Written objects are remembered, so that a pass without
+changes only reads. Fields that are gone from a manifest are removed from the object.
 
-The Deployment comes last, and only if `admit` lets it: it is what restarts a gardenlet.
+The Deployment comes last, and only if `admit` permits it, because it restarts a gardenlet.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,22 +58,22 @@ _KINDS = {
         PRIORITY_CLASSES,
     )
 }
-"""In the order of their removal. The chart of another release may have further kinds, which are written, too."""
+"""Kinds in the order of deletion. The chart of another release may have further kinds, which are written, too."""
 _NAMESPACED = frozenset(_KINDS.values()) - {CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PRIORITY_CLASSES}
 _NEVER_CHANGED = frozenset({CONFIG_MAPS, PRIORITY_CLASSES})
-"""Kinds whose objects are named after their contents, or belong to others, too."""
+"""Kinds whose objects have a content hash in their names, or are shared."""
 
 Admit = Callable[[], bool]
 """Whether a gardenlet may be restarted now."""
 
 
 class NotAdmitted(Exception):
-    """All is written but the Deployment, which has to wait for others."""
+    """All objects are written except the Deployment, which must wait for others."""
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What was written last, by cluster and object: what it was since, but for its status, and its manifest."""
+    """Digests of the last written objects, without status, and of their manifests, by cluster and object."""
 
     _known: dict[tuple[str, Resource, Key], tuple[bytes, bytes]] = field(default_factory=dict)
 
@@ -89,7 +89,11 @@ class Remembered:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Target:
-    """Args: cluster: what it is called in `remembered`."""
+    """Objects of a gardenlet in a cluster.
+
+    Args:
+        cluster: its key in `remembered`.
+    """
 
     client: Client
     discovery: Discovery
@@ -97,7 +101,12 @@ class Target:
     remembered: Remembered
 
     async def apply(self, objects: Iterable[Object], *, admit: Admit = lambda: True) -> None:
-        """Raises: NotAdmitted; KubeError, such as for a kind that the cluster does not serve."""
+        """Write the objects.
+
+        Raises:
+            NotAdmitted: the Deployment must wait.
+            KubeError: a request failed, such as for a kind that the cluster does not serve.
+        """
         deployments = []
         for obj in objects:
             resource = await self._resource(obj)
@@ -112,7 +121,7 @@ class Target:
         return await self.client.find(DEPLOYMENTS, Key(NAMESPACE, NAME))
 
     async def seed_name(self) -> str:
-        """Which Seed the gardenlet that is there is for; empty: there is none, or it does not say."""
+        """Name of the Seed in the present gardenlet's configuration; empty if unknown."""
         volumes = mappings_at(await self.deployment() or {}, "spec", "template", "spec", "volumes")
         name = next((text(at(each, "configMap", "name")) for each in volumes if each.get("name") == "config"), "")
         found = await self.client.find(CONFIG_MAPS, Key(NAMESPACE, name)) if name else None
@@ -123,7 +132,7 @@ class Target:
         return text(at(mapping(config), "seedConfig", "metadata", "name"))
 
     async def remove(self) -> list[str]:
-        """Removes all that carries the labels of a gardenlet; what was still there."""
+        """Delete all objects with the labels of a gardenlet; return those that still existed."""
         self.remembered.forget(self.cluster)
         left = []
         for resource in _KINDS.values():
@@ -163,7 +172,7 @@ class Target:
 
 
 def _merged(manifest: Object, live: Object) -> Object:
-    """The manifest, with labels, annotations and fields of others."""
+    """Manifest merged with labels, annotations and fields of other clients."""
     notes = {name: value for name, value in annotations(live).items() if not name.startswith(REFERENCE_PREFIX)}
     meta = {
         **metadata(live),
@@ -175,7 +184,7 @@ def _merged(manifest: Object, live: Object) -> Object:
 
 
 def is_rolled_out(deployment: Object) -> bool:
-    """Whether all its pods are of the present template, and there are no others."""
+    """Whether all pods have the present template, and there are no others."""
     status, wanted = at(deployment, "status") or {}, integer(at(deployment, "spec", "replicas"))
     return (
         integer(status.get("observedGeneration")) >= integer(metadata(deployment).get("generation"))

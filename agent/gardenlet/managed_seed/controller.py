@@ -1,8 +1,8 @@
-"""The controller `managedseed`.
+"""The controller `managedseed`, and its watches.
 
-ManagedSeeds  whose Shoots are on the own Seed: new, going, or asked for: at once; at the start spread over a time
-Seeds         that come, change or go: the ManagedSeed of the same name
-Shoots        of the own Seed, from now on or no longer, or whose operation has ended: their ManagedSeeds
+ManagedSeeds  with a Shoot on the own Seed: new ones, deletions and spec changes at once; at the start spread over time
+Seeds         deletions: the ManagedSeed of the same name
+Shoots        arriving at or leaving the own Seed, or with a finished operation: their ManagedSeeds
 """
 
 from datetime import timedelta
@@ -85,7 +85,7 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
 
 
 def _of_shoot(queue: Queue, change: Change[Object], reconciler: Reconciler, timing: Timing) -> None:
-    """At the start they are spread as when they are found themselves."""
+    """Enqueue the ManagedSeeds of a Shoot; at the start spread over time, as for ManagedSeeds."""
     is_here = is_on(reconciler.context.seed_name)
     is_given_or_taken = changed(is_here)(change)
     if not (is_given_or_taken or _HAS_COME_UP(change)):
@@ -109,5 +109,5 @@ _GOES: Predicate[Object] = any_of(went, all_of(updated, changed(is_deleting)))
 
 
 def _has_waited(managed_seed: Object) -> bool:
-    """Whether it has gone on since its Shoot was reconciled."""
+    """Whether it has proceeded since its Shoot was reconciled."""
     return (condition(managed_seed, conditions.SHOOT_RECONCILED) or {}).get("status") == "True"

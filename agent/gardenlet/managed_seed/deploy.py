@@ -1,4 +1,4 @@
-"""The gardenlet of a ManagedSeed is put into the cluster of its Shoot; or its Seed is made, if it has a template."""
+"""Deployment of a ManagedSeed's gardenlet in the cluster of its Shoot; or of its Seed, if it has a template."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from process.clusters import Cluster
 from process.configuration.fields import as_document
 
 _PROGRAM = "resource-manager"
-"""Its image, where a gardenlet runs without one, as a process."""
+"""Program whose image is used where a gardenlet runs without one, as a process."""
 _AUTOSCALER = "vpa-admission-controller"
 _BINDINGS: Mapping[str, Resource] = {each.kind: each for each in (SECRET_BINDINGS, CREDENTIALS_BINDINGS)}
 
@@ -49,7 +49,13 @@ class Deployer:
         )
 
     async def deploy(self, managed_seed: Object, shoot: Object, *, admit: Admit, say: Say) -> Object | None:
-        """Its Deployment, as it is then; None: it has none. Raises: NotAdmitted; ReconcileError; KubeError."""
+        """Deploy the gardenlet; return its Deployment, None if there is none.
+
+        Raises:
+            NotAdmitted: the Deployment must wait for others.
+            ReconcileError: it can't be deployed.
+            KubeError: a request failed.
+        """
         config = self._configuration(managed_seed) if rules.template_of(managed_seed) is None else {}
         try:
             async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
@@ -58,7 +64,11 @@ class Deployer:
             raise ReconcileError(no_connection(shoot, error)) from error
 
     def _configuration(self, managed_seed: Object) -> Object:
-        """Of its gardenlet. Raises ReconcileError."""
+        """Configuration of the gardenlet.
+
+        Raises:
+            ReconcileError: it is invalid.
+        """
         try:
             config = rules.configuration(managed_seed, parent=self._parent())
             rules.demand_way_in(managed_seed, config)
@@ -102,7 +112,7 @@ class Deployer:
         return {**identity, **as_document(self.context.config)}
 
     async def _image(self) -> str:
-        """Of this gardenlet."""
+        """Image of this gardenlet, or a substitute."""
         own = await self.context.seed.client.find(DEPLOYMENTS, Key(NAMESPACE, NAME))
         found = image_of_container(own, NAME) if own is not None else ""
         return found or self.context.config.images.resource_manager or f"{_PROGRAM}:{self._version}"
@@ -122,7 +132,7 @@ class Deployer:
             )
 
     async def _demand_same_seed(self, managed_seed: Object, target: Target) -> None:
-        """That no gardenlet of another Seed is overwritten."""
+        """Refuse to overwrite the gardenlet of another Seed."""
         owner = await target.seed_name()
         if owner not in ("", key(managed_seed).name):
             raise ReconcileError(
@@ -131,7 +141,7 @@ class Deployer:
             )
 
     async def _backup(self, managed_seed: Object, shoot: Object) -> Object | None:
-        """The Secret with credentials for backups: made of those of the Shoot, unless it is another's."""
+        """Secret with credentials for backups: generated from those of the Shoot, unless it has another owner."""
         reference = rules.backup_reference(managed_seed)
         try:
             binding = rules.binding_of(shoot)
@@ -153,7 +163,11 @@ class Deployer:
         return await garden.create(SECRETS, {**SECRETS.type_meta, "metadata": meta, "type": "Opaque", "data": data})
 
     async def _infrastructure(self, shoot: Object, binding: tuple[str, str, str]) -> Object:
-        """What is in the Secret with the credentials of the Shoot. Raises ReconcileError."""
+        """Data of the Secret with the credentials of the Shoot.
+
+        Raises:
+            ReconcileError: there is no such Secret.
+        """
         garden, (kind, name, field) = self.context.garden.client, binding
         try:
             found = await garden.get(_BINDINGS[kind], Key(key(shoot).namespace, name))

@@ -1,1 +1,1 @@
-"""What `helm` prints and where charts are: pure."""
+"""Pure functions on the output of `helm` and on chart references."""

@@ -1,4 +1,4 @@
-"""What `helm template` prints: manifests, each under a comment with the file it is from, or an error."""
+"""Output of `helm template`: manifests, each below a comment with its source file, or an error."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _UNLOADED = (
     "unexpected EOF",
     "validation: chart.metadata",
 )
-"""How errors of a chart begin that was not even loaded."""
+"""Prefixes of errors of a chart that could not be loaded."""
 _ARCHIVE = b"\x1f\x8b\x08"
 _SHORTEST_HEADER = 10
 _SECRET = re.compile(r"auth|credential|key|passphrase|passw|secret|token", re.IGNORECASE)
@@ -35,20 +35,24 @@ _IN_MEMORY = re.compile(r"/proc/self/fd/\d+")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Attributes: file: in the chart, `chart/templates/x.yaml`."""
+    """A manifest.
+
+    Attributes:
+        file: path in the chart, like `chart/templates/x.yaml`.
+    """
 
     file: str
     text: str
 
 
 def manifests(output: str) -> list[Manifest]:
-    """In the order of installation."""
+    """Manifests in installation order."""
     parts = _SOURCE.split(output)
     return [Manifest(file, text) for file, text in zip(parts[1::2], parts[2::2], strict=True) if text.strip()]
 
 
 def not_loadable(archive: bytes) -> str:
-    """Why it can't be a packed chart, in the words of who unpacks it; empty: it may be one."""
+    """Reason why the archive can't be a chart, worded like the unpacker's error; empty if it may be one."""
     problem = ""
     if not archive:
         problem = "EOF"
@@ -60,9 +64,9 @@ def not_loadable(archive: bytes) -> str:
 
 
 def error_text(printed: str, values: Mapping[str, Any]) -> str:
-    """The error among what was printed, without warnings and advice for those who use it by hand.
+    """Error in the output, without warnings and hints for interactive use.
 
-    Args: values: which the chart was given. Those whose names are of secrets are left out: many may read errors.
+    `values` are those of the chart. Values with names of secrets are masked, since many users may read errors.
     """
     found = _ERROR.search(printed)
     said = printed[found.end() :] if found else printed
@@ -73,12 +77,12 @@ def error_text(printed: str, values: Mapping[str, Any]) -> str:
         said = f"failed to sort manifests: {said}"
     elif said.startswith(_UNLOADED):
         said = f"can't load chart from archive: {said}"
-    half = _LONGEST_ERROR // 2  # where comes first, and why comes last
+    half = _LONGEST_ERROR // 2  # the beginning has the location, the end the cause
     return said if len(said) <= _LONGEST_ERROR else f"{said[:half]} … {said[-half:]}"
 
 
 def _secrets(values: Any, *, is_secret: bool = False) -> Iterator[str]:
-    """What is below names of secrets, at any depth."""
+    """Yield the strings below names of secrets, at any depth."""
     if isinstance(values, Mapping):
         for name, value in values.items():
             yield from _secrets(value, is_secret=is_secret or bool(_SECRET.search(name)))

@@ -1,4 +1,4 @@
-"""Where charts are in registries, and what `helm pull` prints about them."""
+"""References to charts in registries, and the output of `helm pull`."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
 _NOT_SHOWN = re.compile(
     r'(?<=//)[^/@\s"]*@|\?[^\s"]*|(?<=status code \d{3}): .*|(?<=invalid config format): .*', re.DOTALL
 )
-"""What many may not read: what gives access in addresses that a registry refers to, what it says, credentials."""
+"""Confidential parts of errors: access data in URLs of redirects, response bodies, credentials."""
 _REMEDIES = (
     (
         re.compile(r"status code 40[13]|credential not found"),
@@ -32,12 +32,16 @@ _REMEDIES = (
 
 
 class RegistryError(Exception):
-    """A chart can't be had from its registry."""
+    """A chart can't be pulled from its registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A chart in a registry. Attributes: version: a tag, or a digest."""
+    """Reference to a chart in a registry.
+
+    Attributes:
+        version: a tag, or a digest.
+    """
 
     host: str
     repository: str
@@ -48,7 +52,7 @@ class Reference:
 
     @property
     def digest(self) -> str:
-        """Empty: it is named by a tag, which may mean another chart tomorrow."""
+        """Digest; empty for a tag, which may move to another chart."""
         return self.version if _DIGEST.fullmatch(self.version) else ""
 
     @property
@@ -62,7 +66,11 @@ class Reference:
 
 
 def reference(repository: Mapping[str, Any]) -> Reference:
-    """Args: repository: as in a ControllerDeployment. Raises RegistryError."""
+    """Parse the `repository` of a ControllerDeployment.
+
+    Raises:
+        RegistryError: it is invalid.
+    """
     whole = text(repository.get("ref")).removeprefix(_SCHEME)
     name, version = _divided(whole) if whole else (text(repository.get("repository")).removeprefix(_SCHEME), "")
     if not whole:
@@ -79,7 +87,7 @@ def reference(repository: Mapping[str, Any]) -> Reference:
 
 
 def _divided(whole: str) -> tuple[str, str]:
-    """The name, and the digest or else the tag behind it."""
+    """Split into name, and digest or else tag."""
     name, at, digest = whole.partition("@")
     start = name.rfind("/") + 1
     last, _, tag = name[start:].partition(":")
@@ -87,7 +95,11 @@ def _divided(whole: str) -> tuple[str, str]:
 
 
 def arguments(wanted: Reference) -> list[str]:
-    """Which chart `helm pull` is to fetch. Raises RegistryError: it would fetch another one, or none."""
+    """Arguments that make `helm pull` fetch the chart.
+
+    Raises:
+        RegistryError: it would fetch another one, or none.
+    """
     name = f"{_SCHEME}{wanted.host}/{wanted.repository}"
     if wanted.digest:
         return [f"{name}@{wanted.digest}"]
@@ -95,11 +107,15 @@ def arguments(wanted: Reference) -> list[str]:
         raise RegistryError(
             f"helm pulls no tag {wanted.version!r}: name a digest, or a tag that is a version, as v1.2.3"
         )
-    return [name, "--version", wanted.version.replace("_", "+")]  # which is no letter of tags, but of versions
+    return [name, "--version", wanted.version.replace("_", "+")]  # "+" is allowed in versions, but not in tags
 
 
 def pulled_digest(printed: str, wanted: Reference) -> str:
-    """Of the manifest. Raises RegistryError: it is not what was wanted."""
+    """Digest of the pulled manifest.
+
+    Raises:
+        RegistryError: it is not the requested one.
+    """
     found = re.search(rf"^Pulled: {re.escape(str(wanted))}\nDigest: ({_DIGEST.pattern})$", printed, re.MULTILINE)
     if found is None:
         raise RegistryError("helm pulled another chart, or does not say of which digest")
@@ -109,7 +125,7 @@ def pulled_digest(printed: str, wanted: Reference) -> str:
 
 
 def problem(printed: str, wanted: Reference, *, directory: str, most: int) -> str:
-    """An error, and what to do. Args: directory: of credentials. most: bytes of a chart."""
+    """Error with its remedy; `directory` has the credentials, and `most` is the maximum size of a chart in bytes."""
     said = error_text(_NOT_SHOWN.sub("", printed), {})
     for pattern, remedy in _REMEDIES:
         if pattern.search(said):

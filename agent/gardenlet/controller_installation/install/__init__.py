@@ -1,1 +1,1 @@
-"""Extensions are installed in the seed: charts become ManagedResources."""
+"""Installation of extensions in the seed: charts become ManagedResources."""

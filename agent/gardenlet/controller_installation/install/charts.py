@@ -1,8 +1,4 @@
-"""The charts of ControllerDeployments, rendered once a change.
-
-What was rendered last for an installation is remembered by what went into it, without the manifests: they are in the
-seed.
-"""
+"""Charts of ControllerDeployments, from the deployment itself or a registry."""
 
 import base64
 import binascii
@@ -23,11 +19,11 @@ CANNOT_BE_RENDERED = "ChartCannotBeRendered"
 
 
 class ChartProblem(Exception):
-    """There are no manifests.
+    """No manifests could be rendered.
 
     Attributes:
         reason: for the condition.
-        is_final: whether it stays so until something changes.
+        is_final: whether a retry is useless until something changes.
     """
 
     def __init__(self, reason: str, message: str, *, is_final: bool) -> None:
@@ -38,7 +34,11 @@ class ChartProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the chart of a ControllerDeployment is. Attributes: raw: its archive, base64; empty: in a registry."""
+    """Source of the chart of a ControllerDeployment.
+
+    Attributes:
+        raw: its archive, base64; empty if it is in a registry.
+    """
 
     raw: str
     reference: Reference | None
@@ -46,7 +46,11 @@ class Source:
 
 
 def source_of(deployment: Object) -> Source:
-    """Raises ChartProblem."""
+    """Return the source of the chart.
+
+    Raises:
+        ChartProblem: the ControllerDeployment is invalid.
+    """
     helm = mapping(deployment.get("helm"))
     values = helm.get("values")
     if values is not None and not isinstance(values, dict):
@@ -64,20 +68,33 @@ def source_of(deployment: Object) -> Source:
 
 @dataclass(eq=False, slots=True)
 class Charts:
-    """Attributes: helm: what renders them. registry: what fetches them."""
+    """Charts of extensions.
+
+    Attributes:
+        helm: renders charts.
+        registry: pulls charts.
+    """
 
     helm: Helm = field(default_factory=Helm)
     registry: Registry = field(default_factory=with_credentials)
 
     async def fixed(self, source: Source) -> Source:
-        """By a digest instead of a tag, which may mean another chart tomorrow. Raises ChartProblem."""
+        """Return the source with a digest instead of a tag, which may move.
+
+        Raises:
+            ChartProblem: the chart can't be pulled.
+        """
         if source.reference is None or source.reference.digest:
             return source
         chart = await self._pulled(source.reference)
         return replace(source, reference=replace(source.reference, version=chart.digest))
 
     async def render(self, deployment: str, source: Source, release: Release) -> list[Manifest]:
-        """Raises ChartProblem."""
+        """Render a chart.
+
+        Raises:
+            ChartProblem: it can't be pulled or rendered.
+        """
         archive = await self._archive(source)
         try:
             with gardenlet_chart_rendering_duration_seconds.time():
@@ -87,11 +104,19 @@ class Charts:
             raise ChartProblem(CANNOT_BE_RENDERED, message, is_final=isinstance(error, ChartError)) from error
 
     async def _archive(self, source: Source) -> bytes:
-        """Raises ChartProblem."""
+        """Return the archive.
+
+        Raises:
+            ChartProblem: it can't be pulled or decoded.
+        """
         return _decoded(source.raw) if source.reference is None else (await self._pulled(source.reference)).archive
 
     async def _pulled(self, reference: Reference) -> Chart:
-        """Raises ChartProblem."""
+        """Pull a chart.
+
+        Raises:
+            ChartProblem: it can't be pulled.
+        """
         try:
             return await self.registry.chart(reference)
         except RegistryError as error:
@@ -100,7 +125,11 @@ class Charts:
 
 
 def _decoded(raw: str) -> bytes:
-    """Raises ChartProblem."""
+    """Decode an archive.
+
+    Raises:
+        ChartProblem: it is not valid base64.
+    """
     try:
         return base64.b64decode(raw, validate=True)
     except binascii.Error as error:

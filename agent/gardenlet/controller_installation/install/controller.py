@@ -1,10 +1,10 @@
-"""The controller `controllerinstallation`: extensions are installed in the seed.
+"""The controller `controllerinstallation`: installs extensions in the seed.
 
-ControllerInstallations  of the own Seed, that come, are to be deleted, or refer to another version of something
-ControllerDeployments    that come or change: all installations of them
-ControllerRegistrations  that come: all installations of them
+ControllerInstallations  of the own Seed: new ones, deletions, and changed versions of references
+ControllerDeployments    new or changed ones: all their installations
+ControllerRegistrations  new ones: all their installations
 Seed                     the own one, when it gets an identity: all installations
-Namespaces               of extensions in the seed, that have gone
+Namespaces               of extensions in the seed: deleted ones
 """
 
 from collections.abc import Callable

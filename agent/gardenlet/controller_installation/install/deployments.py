@@ -1,8 +1,8 @@
-"""How changes of ControllerDeployments are noticed.
+"""Detection of changed ControllerDeployments.
 
-The controller manager writes the version of a ControllerDeployment into its installations, which brings a pass. Where
-there is no version, or no ControllerDeployment yet, a watch does: one for each name, since a gardenlet may see only
-those that its Seed uses. It brings a pass when the ControllerDeployment differs from what the last pass has read.
+The controller manager writes the version of a ControllerDeployment into its installations, which triggers a pass.
+Without a version, or without the ControllerDeployment, a watch does: one per name, since a gardenlet may read only
+those that its Seed uses. It triggers a pass if the ControllerDeployment differs from the one that the last pass read.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from kube.runtime.loop import ControlLoop, enqueue_users
 
 
 def content(deployment: Object) -> bytes:
-    """What is kept of a ControllerDeployment: a digest of all that says how to install; charts are large."""
+    """Digest of the installation data of a ControllerDeployment, kept instead of the large chart."""
     return digest(deployment.get("helm"))
 
 
 def name_of(installation: Object) -> str:
-    """Of its ControllerDeployment; empty: it has none."""
+    """Name of the installation's ControllerDeployment; empty if it has none."""
     return text(at(installation, "spec", "deploymentRef", "name"))
 
 
@@ -30,7 +30,11 @@ def _has_version(installation: Object) -> bool:
 
 
 class Deployments:
-    """Args: installations: whose ControllerDeployments are followed."""
+    """Watches of ControllerDeployments.
+
+    Args:
+        installations: those whose ControllerDeployments are watched.
+    """
 
     def __init__(self, loop: ControlLoop, caches: Caches, installations: Store[Object]) -> None:
         self._loop = loop
@@ -40,7 +44,7 @@ class Deployments:
         self._read: dict[str, bytes | None] = {}
 
     def follow(self, name: str, read: Object | None) -> None:
-        """From now on. Args: read: the ControllerDeployment, as a pass has read it; None: it does not exist."""
+        """Watch a ControllerDeployment if necessary; `read` is what a pass has read, None if it is missing."""
         if read is not None and all(_has_version(each) for each in self._using(name)):
             self._forget(name)
             return

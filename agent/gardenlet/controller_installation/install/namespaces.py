@@ -1,4 +1,4 @@
-"""The namespace of an extension in the seed."""
+"""Namespace of an extension in the seed."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,9 @@ ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
 def desired(installation: Object, *, registration: str, zones: Sequence[str], is_garden: bool) -> Object:
-    """Args: is_garden: whether the garden runs in the seed cluster, so that its API server is in reach of policies."""
+    """Return the namespace; `is_garden` states whether the seed runs the garden, so that policies can target its API
+    server.
+    """
     own = {
         keys.ROLE: keys.ROLE_EXTENSION,
         keys.CONTROLLER_REGISTRATION_NAME: registration,
@@ -28,7 +30,7 @@ def desired(installation: Object, *, registration: str, zones: Sequence[str], is
 
 
 def patch(wanted: Object, live: Object) -> Object | None:
-    """What the live one lacks, and the label for pods that nothing asks for any more; None: it is as it should be."""
+    """Patch with missing metadata, and without an obsolete pod security label; None if nothing differs."""
     found = missing_metadata(wanted, live)
     if ENFORCED in labels(live) and ENFORCED not in labels(wanted):
         found = found or {"metadata": {}}

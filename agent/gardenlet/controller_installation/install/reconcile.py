@@ -1,14 +1,14 @@
-"""One pass over a ControllerInstallation: its extension is installed in the seed, or removed.
+"""One reconciliation of a ControllerInstallation: its extension is installed in the seed, or removed.
 
-    namespace     with what the extension needs to get at the garden
-    chart         rendered with values about garden and seed, unless all of that is as it was last time
-    manifests     with access to the garden put into workloads, in a Secret, and a ManagedResource that has them applied
+    namespace     with everything that the extension needs to access the garden
+    chart         rendered with values of garden and seed, unless all inputs are unchanged
+    manifests     with access to the garden injected into workloads, in a Secret, and a ManagedResource for it
 
-What is wrong with the chart stands in the condition `Valid`, what is wrong with the installation in `Installed`; that
-it is installed is said by the controller that looks at the ManagedResource.
+The condition `Valid` reports problems of the chart, `Installed` those of the installation; its success is reported by
+the care controller, from the ManagedResource.
 
-Deletion goes the other way round. The finalizer stays until the namespace is gone: the next installation of this name
-would lose what it has put into it.
+Deletion is the reverse. The finalizer stays until the namespace is gone: otherwise the next installation of this name
+would lose objects that it creates in it.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ _MOST_NAMED = 10
 
 
 class _Invalid(ReconcileError):
-    """The installation can't go on, for the reason in the condition."""
+    """The installation can't proceed, for the reason in the condition."""
 
     def __init__(self, reported: Condition) -> None:
         super().__init__(reported.message)
@@ -59,7 +59,11 @@ class _Invalid(ReconcileError):
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """What was installed last. Attributes: made_of: digest of all that it follows from."""
+    """The last installation.
+
+    Attributes:
+        made_of: digest of all its inputs.
+    """
 
     made_of: bytes
     secret: Key
@@ -96,14 +100,18 @@ class Reconciler:
             raise
 
     async def _deployment(self, installation: Object) -> Object | None:
-        """As it is now; None: there is none. Raises KubeError."""
+        """Return the live ControllerDeployment; None if there is none.
+
+        Raises:
+            KubeError: it can't be read.
+        """
         if not (name := name_of(installation)):
             return None
         found = await self.context.garden.client.find(CONTROLLER_DEPLOYMENTS, name)
         self.deployments.follow(name, found)
         return found
 
-    # --- installing
+    # --- installation
 
     async def _install(self, installation: Object, deployment: Object) -> Result:
         client = self.context.garden.client
@@ -132,7 +140,11 @@ class Reconciler:
         return Done()
 
     async def _referred(self, installation: Object, field: str, resource: Resource, what: str) -> Object:
-        """Raises _Invalid."""
+        """Return a referenced object.
+
+        Raises:
+            _Invalid: it is missing or can't be read.
+        """
         store = self.registrations if resource == CONTROLLER_REGISTRATIONS else self.seeds
         name = text(at(installation, "spec", field, "name"))
         try:
@@ -166,7 +178,7 @@ class Reconciler:
         return bool(page.get("items"))
 
     async def _access(self, installation: Object, registration: Object) -> str:
-        """The name of the Secret with the kubeconfig for the garden."""
+        """Name of the Secret with the kubeconfig for the garden."""
         client, name = self.context.seed.client, key(installation).name
         secret = access.access_secret(name, registration=key(registration).name, seed=self.context.seed_name)
         await writes.write_access(client, secret)
@@ -181,7 +193,13 @@ class Reconciler:
         return Server(settings.garden_cluster_address or garden.transport.connection.server, authority)
 
     async def _apply_chart(self, installation: Object, deployment: Object, seed: Object, kubeconfig: str) -> None:
-        """Raises ChartProblem, _Invalid, KubeError."""
+        """Render the chart if its inputs changed, and write its ManagedResource.
+
+        Raises:
+            ChartProblem: the chart can't be rendered.
+            _Invalid: the ManagedResource can't be written.
+            KubeError: a conflict, or an unreadable version of the seed.
+        """
         name = key(installation).name
         source = await self.charts.fixed(source_of(deployment))
         release = Release(
@@ -209,7 +227,7 @@ class Reconciler:
         await self._write(installation, _VALID, is_pending=True)
 
     async def _render(self, installation: Object, source: Source, release: Release, kubeconfig: str) -> Key:
-        """The Secret with the manifests."""
+        """Render the chart, and return the Secret with the manifests."""
         found = await self.charts.render(name_of(installation), source, release)
         injection = Injection(release.namespace, kubeconfig, self.context.seed_name)
         rendered = manifests.rendered(release.name, found, injection)
@@ -243,7 +261,7 @@ class Reconciler:
     async def _is_there(self, secret: Key) -> bool:
         return await self.context.seed.client.find(SECRETS, secret) is not None
 
-    # --- removing
+    # --- deletion
 
     async def _remove(self, installation: Object) -> Result:
         self._last.pop(key(installation), None)
@@ -262,10 +280,10 @@ class Reconciler:
         await remove_finalizer(self.context.garden.client, CONTROLLER_INSTALLATIONS, live, keys.INSTALLATION_FINALIZER)
         return Done()
 
-    # --- the status
+    # --- status
 
     async def _write(self, installation: Object, reported: Condition, *, is_pending: bool = False) -> None:
-        """Args: is_pending: whether what is not known of the installation is that it has been asked for."""
+        """Write conditions; `is_pending` sets an unknown `Installed` to pending."""
         now, name = self.context.clock(), key(installation).name
 
         def compute(status: Object) -> Object:

@@ -1,4 +1,4 @@
-"""What an extension has in seed and garden is removed, one after the other: each needs what comes after it."""
+"""Removal of an extension's objects in seed and garden, one after the other: each depends on the next ones."""
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.controller_installation.install.rules import access
@@ -14,18 +14,23 @@ from process.clusters import Cluster
 
 
 class DeletionPending(Exception):
-    """Something is being deleted, and still there."""
+    """An object that is being deleted still exists."""
 
 
 class DeletionError(KubeError):
-    """Something can't be deleted."""
+    """An object can't be deleted."""
 
 
 async def remove(name: str, *, context: Context) -> None:
-    """Returns when nothing is left. Args: name: of the installation. Raises: DeletionPending; DeletionError."""
+    """Remove all objects of the installation `name`; return when they are gone.
+
+    Raises:
+        DeletionPending: an object still exists.
+        DeletionError: an object can't be deleted.
+    """
     await _gone(context.seed, MANAGED_RESOURCES, name, namespace=NAMESPACE)
     await _gone(context.seed, NAMESPACES, namespace_of_installation(name))
-    # With its namespace the Secret has gone for which it was made, so that it is not made again.
+    # The access Secret is gone with its namespace, so the token requestor does not recreate the ServiceAccount.
     account, namespace = access.service_account(name), namespace_of(context.seed_name)
     await _gone(context.garden, SERVICE_ACCOUNTS, account, namespace=namespace)
 

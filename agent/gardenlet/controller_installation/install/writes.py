@@ -1,4 +1,4 @@
-"""What an installation writes in the seed: only what differs, and never what is being deleted."""
+"""Writes of an installation in the seed: only differences, and never to an object that is being deleted."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,11 @@ from kube.runtime.client import Client
 
 
 async def write_namespace(client: Client, wanted: Object) -> Object:
-    """As it is then; it may be one that is being deleted, which is left alone. Raises KubeError."""
+    """Write and return the namespace; one that is being deleted is returned unchanged.
+
+    Raises:
+        KubeError: a request failed.
+    """
     name = key(wanted).name
     live = await client.find(NAMESPACES, name)
     if live is None:
@@ -26,18 +30,30 @@ async def write_namespace(client: Client, wanted: Object) -> Object:
 
 
 async def write_access(client: Client, secret: Object) -> None:
-    """The token in it is the requestor's, and so are annotations beside these. Raises KubeError."""
+    """Write an access Secret; the token and foreign annotations stay.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await share(client, SECRETS, secret)
 
 
 async def write_immutable(client: Client, secret: Object) -> None:
-    """One that is named after its content. Raises KubeError."""
+    """Create an immutable Secret, whose name depends on its content.
+
+    Raises:
+        KubeError: a request failed.
+    """
     if await client.find(SECRETS, key(secret)) is None:
         await client.create_if_missing(SECRETS, secret)
 
 
 async def write_managed_resource(client: Client, wanted: Object) -> Object | None:
-    """As it was written; None: it was as it should be. Raises KubeError."""
+    """Write and return the ManagedResource; None if nothing differs.
+
+    Raises:
+        KubeError: a request failed.
+    """
     name = key(wanted)
     live = await client.find(MANAGED_RESOURCES, name)
     if live is None:

@@ -1,1 +1,1 @@
-"""Pure rules of dry runs."""
+"""Pure functions of dry runs."""

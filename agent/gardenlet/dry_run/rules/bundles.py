@@ -1,4 +1,4 @@
-"""The objects in the Secrets of a ManagedResource, before and after: pure."""
+"""Objects in the Secrets of a ManagedResource, before and after: pure functions."""
 
 import base64
 import binascii
@@ -16,7 +16,12 @@ _Id = tuple[str, str, Key]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundled:
-    """Attributes: objects: by group, kind and name. secrets: their names."""
+    """Decoded content of a ManagedResource.
+
+    Attributes:
+        objects: by group, kind and name.
+        secrets: names of its Secrets.
+    """
 
     place: Place
     objects: Mapping[_Id, Object]
@@ -29,7 +34,7 @@ class Bundled:
 
 
 def bundled(managed: Object, secrets: Mapping[Key, Object]) -> Bundled:
-    """Args: managed: a ManagedResource. secrets: the data of its Secrets."""
+    """Decode a ManagedResource; `secrets` has the data of its Secrets."""
     decoded = decode_secrets([(name, _values(data)) for name, data in secrets.items()])
     objects = {
         (group_of(text(each.object.get("apiVersion"))), text(each.object.get("kind")), key(each.object)): each.object
@@ -54,7 +59,7 @@ def _values(data: Object) -> dict[str, bytes]:
 
 
 def differences_within(managed: Key, before: Bundled, after: Bundled) -> Iterator[ObjectDifference]:
-    """Args: managed: name of the ManagedResource."""
+    """Yield the differences between two states of the ManagedResource `managed`."""
     place = after.place if after.objects else before.place
     for each in [*before.objects, *(each for each in after.objects if each not in before.objects)]:
         old, new = before.objects.get(each), after.objects.get(each)
@@ -75,7 +80,7 @@ def differences_within(managed: Key, before: Bundled, after: Bundled) -> Iterato
 
 
 def is_reference_only(before: Object | None, after: Object | None) -> bool:
-    """Whether two states of a ManagedResource differ in nothing but its Secrets."""
+    """Whether two states of a ManagedResource differ in the names of their Secrets only."""
     if before is None or after is None:
         return False
     old, new = ({**without_noise(each), "spec": {**spec(each), "secretRefs": None}} for each in (before, after))

@@ -1,6 +1,6 @@
-"""What is shown of an object before and after: without what says nothing, and without what is secret.
+"""Visible parts of an object before and after: without noise, and with secrets masked.
 
-Values that are hidden are replaced by marks from which only follows whether they differ.
+Masks reveal only whether two values differ.
 """
 
 import re
@@ -32,18 +32,18 @@ _NOTES = frozenset(
         keys.TIMESTAMP,
     }
 )
-"""Annotations that follow from all else, or ask for something once; one may have a whole Secret in it."""
+"""Annotations that follow from other data or request a single operation; one may contain a whole Secret."""
 SECRET_KINDS = frozenset({"InternalSecret", "Secret"})
 _SECRET_FIELDS = ("data", "stringData")
 _SECRET_NAME = re.compile(
     r"(authorization|passw(or)?d|passphrase|token|credentials?|private-?key|api-?key|access-?key)$", re.IGNORECASE
 )
-"""Fields, variables and headers whose values are hidden."""
+"""Names of fields, variables and headers whose values are masked."""
 _MISSING: Any = object()
 
 
 def without_noise(obj: Object) -> Object:
-    """The object without its status, what the API server counts, who holds it, and notes of programs."""
+    """Object without status, finalizers, counters of the API server, and annotations of programs."""
     meta = {name: value for name, value in metadata(obj).items() if name not in _COUNTED}
     notes = {
         name: value
@@ -56,7 +56,7 @@ def without_noise(obj: Object) -> Object:
 
 
 def shown(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
-    """Both as people may read them. None: there is no such object."""
+    """Return both states with secrets masked; None if the object does not exist."""
     old, new = (None if each is None else without_noise(each) for each in (before, after))
     if (old or new or {}).get("kind") in SECRET_KINDS:
         old, new = _without_content(old, new)
@@ -87,7 +87,7 @@ def _marks(before: Any, after: Any) -> tuple[str, str]:
 
 
 def _hidden(name: str, before: Any, after: Any) -> tuple[Any, Any]:
-    """The values of a field, or of a variable or header of that name."""
+    """Mask the value of a field, variable or header with this name."""
     present = [each for each in (before, after) if each is not _MISSING]
     if _SECRET_NAME.search(name) and all(isinstance(each, str) for each in present):
         marks = _marks(before, after)
@@ -104,12 +104,12 @@ def _hidden_mappings(before: Any, after: Any) -> tuple[Any, Any]:
     found: tuple[Object, Object] = ({}, {})
     for field in [*old, *(each for each in new if each not in old)]:
         name = field
-        if field == "value":  # of a variable or a header
+        if field == "value":  # value of a variable or a header
             name = str(old.get("name") or new.get("name") or "")
         for result, value in zip(found, _hidden(name, old.get(field, _MISSING), new.get(field, _MISSING)), strict=True):
             if value is not _MISSING:
                 result[field] = value
-    # In the order of their own.
+    # Restore the order of the fields of each state.
     old_order, new_order = ({field: each[field] for field in own} for own, each in zip((old, new), found, strict=True))
     return (old_order if isinstance(before, dict) else before), (new_order if isinstance(after, dict) else after)
 
@@ -119,7 +119,7 @@ def _hidden_lists(before: Any, after: Any) -> tuple[Any, Any]:
         pairs = [_hidden("", old, new) for old, new in zip(before, after, strict=True)]
         return [old for old, _ in pairs], [new for _, new in pairs]
 
-    # Which item is which is not known, so each is hidden for itself.
+    # Items of lists of different lengths can't be matched, so each list is masked on its own.
     def alone(value: Any) -> Any:
         return [_hidden("", each, each)[0] for each in value] if isinstance(value, list) else value
 

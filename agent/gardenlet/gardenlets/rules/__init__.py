@@ -1,1 +1,1 @@
-"""What follows from objects and configuration for a gardenlet that is installed: pure."""
+"""Pure functions: objects and configuration of an installed gardenlet."""

@@ -1,4 +1,4 @@
-"""How a gardenlet that is installed gets into the garden: a bootstrap token, or the token of a ServiceAccount."""
+"""Bootstrap of an installed gardenlet: a bootstrap token, or the token of a ServiceAccount."""
 
 import base64
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ def token_name(owner: Key) -> str:
 
 
 def token_of(secret: Object, now: datetime, *, group: str) -> str:
-    """What it is used as; empty: it has expired, or has other groups."""
+    """Token in a Secret; empty if it has expired, or has other groups."""
     found = _decoded(secret)
     if group and found.get("auth-extra-groups") != group:
         return ""
@@ -37,7 +37,15 @@ def token_of(secret: Object, now: datetime, *, group: str) -> str:
 
 
 def token_secret(kind: Resource, owner: Key, *, secret: str, group: str, now: datetime) -> Object:
-    """Args: secret: 16 letters or digits. group: that the token gives; empty: that of all tokens."""
+    """Build the Secret of a bootstrap token.
+
+    Args:
+        kind: of the owner.
+        owner: its name.
+        secret: 16 letters or digits.
+        group: extra group of the token; empty for the default group.
+        now: the current time.
+    """
     described = f"{kind.api_version}.{kind.kind} resource {owner.namespace}/{owner.name}"
     data = {
         "description": f"A bootstrap token for the Gardenlet for {described}.",
@@ -54,7 +62,7 @@ def token_secret(kind: Resource, owner: Key, *, secret: str, group: str, now: da
 
 
 def secret_part(secret: Object) -> str:
-    """Of a token that is over, and may be used again; empty: there is none."""
+    """Secret part of an expired token, which is reused; empty if there is none."""
     return _decoded(secret).get("token-secret", "")
 
 
@@ -76,7 +84,7 @@ def binding(owner: Key) -> Object:
 def has_expired(seed: Object | None, stored: Life | None, now: datetime) -> bool:
     """Whether the gardenlet of a Seed is locked out.
 
-    Args: stored: of the certificate that is kept in its cluster, which may be newer than what the Seed says.
+    `stored` is the validity of the certificate in its cluster, which may be newer than in the status of the Seed.
     """
     expires = time_or_none(text(at(mapping(seed), "status", "clientCertificateExpirationTimestamp")))
     if expires is None or expires > now:

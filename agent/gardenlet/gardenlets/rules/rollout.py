@@ -1,4 +1,4 @@
-"""Whether pods of a new template start, and what they say if they don't."""
+"""Start of pods with a new template, and the messages of those that fail."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,17 +8,17 @@ from kube.paths import at, mappings_at
 _HOPELESS = frozenset(
     {"CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"}
 )
-"""Reasons of waiting that a person has to look at."""
+"""Reasons of waiting containers that need a human."""
 
 
 def image_of_container(deployment: Object, name: str) -> str:
-    """Empty: it has none."""
+    """Image of a container; empty if there is none."""
     containers = mappings_at(deployment, "spec", "template", "spec", "containers")
     return next((text(each.get("image")) for each in containers if each.get("name") == name), "")
 
 
 def with_images(obj: Object, image: str) -> Object:
-    """A Deployment whose containers have this image where they have none."""
+    """Set the image of containers that have none."""
     pod = at(obj, "spec", "template", "spec")
     if not isinstance(pod, dict):
         return obj
@@ -32,7 +32,7 @@ def with_images(obj: Object, image: str) -> Object:
 
 
 def check_failure(pods: Iterable[Object]) -> str:
-    """Why one of these pods does not start; empty: none is known to fail."""
+    """Reason why one of these pods does not start; empty if none fails."""
     for pod in sorted(pods, key=lambda each: key(each).name):
         if not is_deleting(pod) and (found := next(_failures(pod), "")):
             return f"the new gardenlet does not start, and the present one goes on: pod {key(pod).name}, {found}"

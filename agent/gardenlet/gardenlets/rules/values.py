@@ -1,4 +1,4 @@
-"""The values for the chart of a gardenlet, and the configuration file that it gets."""
+"""Values for the chart of a gardenlet, and its configuration file."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ _OF_PARENT = (
     ("seedClientConnection", "kubeconfig"),
     ("seedConfig",),
 )
-"""What of a parent's configuration is its own: credentials, and what they lead to."""
+"""Parts of a parent's configuration that a child does not inherit: credentials and clusters."""
 _NAMED_OTHERWISE = {"componentImageVectorOverwrite": "componentImageVectorOverwrites"}
-"""Fields of objects, and what the values of charts are called."""
+"""Fields of objects that have another name in the values of charts."""
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """Mappings are joined, at any depth; of all else the upper one counts as a whole."""
+    """Merge mappings at all depths; any other value of `above` replaces the one of `below`."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {
@@ -33,7 +33,7 @@ def overlaid(below: Any, above: Any) -> Any:
 
 
 def without(obj: Object, path: tuple[str, ...]) -> Object:
-    """The object without what is at a path."""
+    """Return the object without the field at a path."""
     name, *rest = path
     if name not in obj:
         return obj
@@ -43,14 +43,14 @@ def without(obj: Object, path: tuple[str, ...]) -> Object:
 
 
 def inherited(parent: Object) -> Object:
-    """What a child may have of its parent's configuration."""
+    """Parts of the parent's configuration that a child inherits."""
     for path in _OF_PARENT:
         parent = without(parent, path)
     return parent
 
 
 def named(config: Object, name: str) -> Object:
-    """The configuration with the name of its Seed."""
+    """Configuration with the name of its Seed."""
     return {**config, "seedConfig": with_name(mapping(config.get("seedConfig")), name)}
 
 
@@ -59,7 +59,7 @@ def with_name(template: Object, name: str) -> Object:
 
 
 def with_bootstrap(config: Object, *, secret: Object, bootstrap: Object | None) -> Object:
-    """Where its kubeconfig is kept, and the one with which it asks for it. Args: bootstrap: None: it has one."""
+    """Set the Secrets with the kubeconfig and the bootstrap kubeconfig; `bootstrap` is None if it has a kubeconfig."""
     config = with_value(config, (CONNECTION, SECRET), secret)
     config = without(config, (CONNECTION, BOOTSTRAP))
     return config if bootstrap is None else with_value(config, (CONNECTION, BOOTSTRAP), bootstrap)
@@ -70,13 +70,13 @@ def without_bootstrap(config: Object) -> Object:
 
 
 def reference(config: Object, field: str, default: str) -> Object:
-    """The Secret that a field of the connection names, or the usual one."""
+    """Secret in a field of the connection, or the default one."""
     found = mapping_at(config, CONNECTION, field)
     return {"name": text(found.get("name")) or default, "namespace": text(found.get("namespace")) or "garden"}
 
 
 def with_host(deployment: Object, host: str) -> Object:
-    """With the address of the API server, where a gardenlet in the cluster finds it, unless it says another one."""
+    """Set the API server address for gardenlets in the cluster, unless the deployment sets it."""
     env = mappings(deployment.get("env"))
     if not host or any(each.get("name") == _HOST for each in env):
         return deployment
@@ -84,7 +84,7 @@ def with_host(deployment: Object, host: str) -> Object:
 
 
 def with_image(deployment: Object, image: Object) -> Object:
-    """With this image, as far as the deployment does not name another one."""
+    """Set the image, except for parts that the deployment sets."""
     own = mapping(deployment.get("image"))
     if own.get("repository") or own.get("tag"):
         image = without(image, ("digest",))
@@ -92,12 +92,12 @@ def with_image(deployment: Object, image: Object) -> Object:
 
 
 def values(deployment: Object, config: Object, *, kubeconfig: str = "") -> Object:
-    """Of a chart. Args: kubeconfig: for asking the garden for a certificate; empty: none."""
+    """Values of a chart; `kubeconfig` is for requesting a certificate, empty if not needed."""
     found = {_NAMED_OTHERWISE.get(name, name): value for name, value in deployment.items() if name != "helm"}
     whole = with_value(config, (CONNECTION, BOOTSTRAP, "kubeconfig"), kubeconfig) if kubeconfig else config
     return {**found, "config": whole, "configText": written(config)}
 
 
 def written(config: Object) -> str:
-    """The configuration file: what is in it is kept as it is, known or not."""
+    """Configuration file with all fields, known or not."""
     return yaml.dump(config, Dumper=Dumper, sort_keys=True, width=1 << 20)

@@ -1,1 +1,1 @@
-"""What is installed for an extension: pure."""
+"""Pure functions: objects of an extension's installation."""

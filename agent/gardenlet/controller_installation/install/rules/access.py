@@ -1,4 +1,4 @@
-"""How an extension gets at the garden: a kubeconfig without a token, and a Secret for which the token is requested."""
+"""Access of an extension to the garden: a kubeconfig without a token, and a Secret for the requested token."""
 
 import base64
 from dataclasses import dataclass
@@ -24,14 +24,18 @@ _USER = "extension"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The API server of the garden, as extensions reach it. Attributes: authority: PEM; empty: those of the system."""
+    """API server of the garden, as extensions reach it.
+
+    Attributes:
+        authority: PEM; empty for the system's CAs.
+    """
 
     address: str
     authority: bytes
 
 
 def service_account(installation: str) -> str:
-    return namespace_of_installation(installation)  # they are called alike
+    return namespace_of_installation(installation)  # same name
 
 
 def kubeconfig_secret(server: Server, *, namespace: str) -> Object:
@@ -58,7 +62,7 @@ def kubeconfig_secret(server: Server, *, namespace: str) -> Object:
 
 
 def access_secret(installation: str, *, registration: str, seed: str) -> Object:
-    """Without the token, which the requestor of tokens puts in."""
+    """Access Secret without the token, which the token requestor adds."""
     labels = {keys.PURPOSE: keys.PURPOSE_TOKEN_REQUESTOR, keys.CLASS: keys.CLASS_GARDEN}
     annotations = {
         keys.SERVICE_ACCOUNT_NAME: service_account(installation),

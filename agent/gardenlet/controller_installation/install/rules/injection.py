@@ -1,6 +1,6 @@
-"""Workloads of an extension get what they need to talk to the garden: a kubeconfig, and the name of their Seed.
+"""Injection of garden access into workloads of an extension: a kubeconfig, and the name of their Seed.
 
-Only those whose manifest names the namespace of the extension do, since only there the Secrets are.
+Only workloads in the namespace of the extension are changed, since the Secrets are in it.
 """
 
 import copy
@@ -40,19 +40,23 @@ _ALWAYS_WRITTEN: dict[str, Object] = {
     },
     "ReplicaSet": {"status": {"replicas": 0}},
 }
-"""Fields that programs in Go never leave out: so a change of the gardenlet's make changes no workload."""
+"""Fields that Go programs always serialize; equal output prevents rollouts when the gardenlet is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What is put into workloads. Attributes: kubeconfig: name of the Secret with it."""
+    """Injected data.
+
+    Attributes:
+        kubeconfig: name of the Secret with the kubeconfig.
+    """
 
     namespace: str
     kubeconfig: str
     seed: str
 
     def into(self, obj: Object) -> Object:
-        """The object, changed if it is such a workload."""
+        """Return the object, changed if it is a workload in the namespace of the extension."""
         path = template_path(obj)
         if path is None or key(obj).namespace != self.namespace or not mappings(at(obj, *path, "spec", "containers")):
             return obj
@@ -77,13 +81,13 @@ class Injection:
 
 
 def template_path(obj: Object) -> tuple[str, ...] | None:
-    """Where the template of its pods is; None: it is no such workload."""
+    """Path of the pod template; None if the object is not a workload."""
     group = str(obj.get("apiVersion") or "").partition("/")[0]
     return _TEMPLATES.get((group, str(obj.get("kind") or "")))
 
 
 def elsewhere(objects: Iterable[Object], namespace: str) -> list[str]:
-    """Workloads that get nothing, since they are not where the Secrets are."""
+    """Workloads outside of the namespace, which have no access."""
     return [
         f"{obj['kind']} {key(obj).namespace or 'default'}/{key(obj).name}"
         for obj in objects
@@ -109,7 +113,7 @@ def _set(container: Object, variable: str, value: str) -> None:
 
 
 def _add(holder: Object, field: str, item: Object) -> None:
-    """Replaces one of the same name."""
+    """Add an item to a list field; an item of the same name is replaced."""
     others = [each for each in mappings(holder.get(field)) if each.get("name") != item["name"]]
     holder[field] = [*others, item]
 

@@ -1,6 +1,6 @@
-"""From what a chart was rendered to, to the ManagedResource that has it applied.
+"""ManagedResource for a rendered chart.
 
-Each manifest is a key of the Secret. What is not changed here stays as it was rendered, to the byte.
+Each manifest is a key of the Secret. A manifest without injected access stays as rendered, byte by byte.
 """
 
 import base64
@@ -30,7 +30,11 @@ _NOT_IN_KEYS = re.compile(r"[^-._a-zA-Z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Attributes: elsewhere: workloads in other namespaces, which can't reach the garden."""
+    """Objects of a rendered chart.
+
+    Attributes:
+        elsewhere: workloads in other namespaces, which can't access the garden.
+    """
 
     secret: Object
     managed_resource: Object
@@ -38,14 +42,14 @@ class Rendered:
 
 
 def rendered(name: str, manifests: Sequence[Manifest], injection: Injection) -> Rendered:
-    """Args: name: of the installation."""
+    """Convert manifests of the installation `name` to a Secret and a ManagedResource."""
     budget = Budget(_VALUES, _CHARACTERS)
     data: dict[str, bytes] = {}
     objects: list[Object] = []
     for manifest in manifests:
         try:
             obj = load(manifest.text, budget=budget)
-        except DialectError:  # whoever applies it reports it
+        except DialectError:  # the resource manager reports it
             obj = None
         if not isinstance(obj, dict):
             data[_free(_key(manifest.file, "", ""), data)] = manifest.text.encode()
@@ -85,7 +89,7 @@ def _key(file: str, kind: str, name: str) -> str:
 
 
 def _free(stem: str, taken: dict[str, bytes]) -> str:
-    """A key that no other manifest has."""
+    """Return a key that no other manifest has."""
     found, count = f"{stem}{_SUFFIX}", 1
     while found in taken:
         count += 1

@@ -1,4 +1,4 @@
-"""The values for the chart of an extension: those of its ControllerDeployment, and what there is of garden and seed."""
+"""Values for the chart of an extension: those of its ControllerDeployment, and data of garden and seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ _GARDENER = "gardener"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Attributes: kubeconfig: name of the Secret with the kubeconfig for the garden."""
+    """Data of the environment.
+
+    Attributes:
+        kubeconfig: name of the Secret with the kubeconfig for the garden.
+    """
 
     version: str
     garden_identity: str
@@ -22,12 +26,14 @@ class Surroundings:
 
 
 def values(given: Object, *, seed: Object, around: Surroundings) -> Object:
-    """Args: given: by the ControllerDeployment; what it says of `gardener` is replaced key by key, the rest stays."""
+    """Return the values for a chart; keys of `gardener` take precedence over `given`, the ControllerDeployment's
+    values.
+    """
     return merged(given, {_GARDENER: _gardener(seed, around)})
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Object:
-    """Mappings are merged at all depths; of everything else, that of above counts."""
+    """Merge mappings at all depths; for other values, `above` takes precedence."""
     result = dict(below)
     for name, value in above.items():
         old = result.get(name)
@@ -48,7 +54,7 @@ def _gardener(seed: Object, around: Surroundings) -> Object:
 
 
 def _seed(seed: Object) -> Object:
-    """What is not set is null, so that templates may test it."""
+    """Data of the Seed; unset fields are null, so that templates may test them."""
     said = spec(seed)
     volumes = mappings(at(said, "volume", "providers"))
     return {
