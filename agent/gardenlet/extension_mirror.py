@@ -206,7 +206,7 @@ class ExtensionMirror:
         return operation.get("state") == FAILED or (copy is not None and _is_newer(copy, operation))
 
     async def ask_unless_paused(self, owner: Key, name: Key, wanted: Object, live: Object | None) -> Result:
-        """Call `ask` for a garden object, with pauses if the extension keeps failing.
+        """Request a reconciliation for a garden object, with pauses if the extension keeps failing.
 
         Raises:
             KubeError: a request failed.

@@ -1,4 +1,4 @@
-"""What operators see of a gardenlet beside its controllers."""
+"""Metrics of a gardenlet, in addition to those of its controllers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -50,18 +50,18 @@ gardenlet_managed_seeds_waiting_for_rollout = Gauge(
 )
 
 
-# --- computed when they are scraped
+# --- computed at scrape time
 
 
 class IdentityTokenCollector(Collector):
-    """How long tokens of WorkloadIdentities are still valid; without any, or without a lead, there is nothing."""
+    """Remaining lifetime of WorkloadIdentities' tokens; absent without tokens, or on replicas that do not lead."""
 
     def __init__(self, *, today: Callable[[], datetime] = utc_now) -> None:
         self._today = today
         self._expiries: Callable[[], Iterable[float]] | None = None
 
     def follow(self, expiries: Callable[[], Iterable[float]]) -> Callable[[], None]:
-        """Args: expiries: Unix times at which tokens end. Returns what ends that."""
+        """Use this source of expiry times (Unix); return a function that ends the use."""
         self._expiries = expiries
 
         def end() -> None:
@@ -82,7 +82,7 @@ class IdentityTokenCollector(Collector):
 
 @dataclass(frozen=True, slots=True)
 class Collectors:
-    """What is computed from what control loops know."""
+    """Metrics computed from the state of control loops."""
 
     tokens: TokenCollector = field(default_factory=partial(TokenCollector, COMPONENT.metrics_prefix))
     identity_tokens: IdentityTokenCollector = field(default_factory=IdentityTokenCollector)

@@ -1,7 +1,7 @@
-"""What is kept of the seed's namespaces, and of the policies in them that the gardenlet makes.
+"""Cached fields of the seed's namespaces, and of the policies in them that the gardenlet creates.
 
-What carries the description that these policies have was made by a gardenlet, be it this one or the original's; others
-of the same name belong to somebody else.
+Policies with the description annotation were created by a gardenlet, this one or the original's; others of the same
+name have another owner.
 """
 
 from collections.abc import Mapping
@@ -28,18 +28,18 @@ class SeedNamespace:
 
 @dataclass(frozen=True, slots=True)
 class ExistingPolicy:
-    """A policy that has the name of one that the gardenlet makes."""
+    """A policy with the name of one that the gardenlet creates."""
 
     uid: str
     version: str
     digest: bytes
-    """Of what is written."""
+    """Digest of description and spec."""
     is_marked: bool
-    """Whether a gardenlet has made it."""
+    """Whether a gardenlet has created it."""
 
     @classmethod
     def of(cls, obj: Object) -> "ExistingPolicy | None":
-        """None: it has another name."""
+        """Return the policy; None if it has another name."""
         if key(obj).name not in NAMES:
             return None
         description = annotations(obj).get(keys.GARDENER_DESCRIPTION)
@@ -55,6 +55,6 @@ NAMESPACES_VIEW = View(NAMESPACES, SeedNamespace.of, form=Form.METADATA)
 POLICIES_VIEW = View(
     NETWORK_POLICIES,
     ExistingPolicy.of,
-    # By far the most are those of the resource manager, for Services.
+    # Most policies are those of the resource manager, for Services.
     label_selector=f"!{keys.POLICY_SERVICE_NAME}",
 )

@@ -1,4 +1,4 @@
-"""Who can say what the next reconciliation of an object would change: controllers offer it, `/flows` serves it."""
+"""Previews of an object's next reconciliation: controllers offer them, `/flows` serves them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,13 +8,17 @@ from gardener.difference_reports import DifferenceReport
 from kube.objects import Key
 
 _SECONDS = 45.0
-"""That one may take; less than clients wait for an answer."""
+"""Time limit of a preview; less than clients wait for a response."""
 
 Preview = Callable[[Key], Awaitable[DifferenceReport]]
 
 
 class NoPreviewError(Exception):
-    """There is none. Args: status: of HTTP."""
+    """There is no preview.
+
+    Args:
+        status: HTTP status.
+    """
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -23,17 +27,22 @@ class NoPreviewError(Exception):
 
 @dataclass(eq=False, slots=True)
 class Previews:
-    """One is made at a time: it reads all objects of a control plane."""
+    """Registry of previews. One runs at a time, because it reads all objects of a control plane."""
 
     _offered: dict[str, Preview] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def offer(self, kind: str, preview: Preview) -> None:
-        """Args: preview: raises NoPreviewError, KubeError."""
+        """Register a preview, which may raise NoPreviewError and KubeError."""
         self._offered[kind.lower()] = preview
 
     async def make(self, kind: str, name: Key) -> DifferenceReport:
-        """Args: kind: in any letters. Raises NoPreviewError, KubeError."""
+        """Return a preview; `kind` is case-insensitive.
+
+        Raises:
+            NoPreviewError: there is none.
+            KubeError: a request failed.
+        """
         preview = self._offered.get(kind.lower())
         if preview is None:
             raise NoPreviewError(404, f"this process makes no preview of a {kind}; the leader makes those of Shoots")

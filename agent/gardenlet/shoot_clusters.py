@@ -1,11 +1,11 @@
-"""Connections to the clusters of Shoots: opened when something needs one, closed when nothing has for a while.
+"""Connections to the clusters of Shoots: opened on demand, closed when unused for a while.
 
     async with shoots.use("shoot--dev--rose", version="1.30.2") as cluster:
         await cluster.client.list(...)
 
 The kubeconfig is in the Shoot's namespace in the seed, and the resource manager renews its token. So it is read again
-before a use, but not before each: the connection goes on with other credentials, and is another one for another server.
-Of a Shoot nothing is watched, and nothing is kept but what is in use.
+before a use, but not before each: the connection continues with new credentials, and is replaced for another server.
+Nothing of a Shoot is watched, and only connections in use are kept.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ async def _resolves(name: str) -> bool:
 
 
 class NoConnectionError(ReconcileError):
-    """The cluster can't be talked to yet, or not any more; the text says why."""
+    """The cluster can't be reached yet, or not any more; the text has the reason."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A connection that is open. Times are those of a clock that runs on."""
+    """An open connection. Times are monotonic."""
 
     cluster: Cluster
     server: str
@@ -57,13 +57,15 @@ class _Open:
 
 
 class ShootClusters:
-    """Args:
-    seed: client of the seed.
-    clusters: of this process; those of Shoots are called as their namespaces.
-    settings: of each connection.
-    resolves: whether the name of a Service in the seed can be resolved here.
-    now: seconds of a clock that runs on.
-    idle: seconds after which a connection that is not used is closed.
+    """Connections to Shoots.
+
+    Args:
+        seed: client of the seed.
+        clusters: of this process; those of Shoots have the names of their namespaces.
+        settings: of each connection.
+        resolves: whether the name of a Service in the seed can be resolved here.
+        now: monotonic seconds.
+        idle: seconds after which an unused connection is closed.
     """
 
     def __init__(
@@ -86,14 +88,16 @@ class ShootClusters:
     async def use(
         self, namespace: str, *, version: str = "", checked_within: float = _CHECK_SECONDS
     ) -> AsyncIterator[Cluster]:
-        """The cluster of a Shoot.
+        """Connect to the cluster of a Shoot.
 
         Args:
             namespace: of the Shoot in the seed.
-            version: of Kubernetes that it is to have; empty: any.
-            checked_within: seconds for which a kubeconfig that works is not read again.
+            version: required version of Kubernetes; empty for any.
+            checked_within: seconds for which a working kubeconfig is not read again.
 
-        Raises: NoConnectionError, KubeError.
+        Raises:
+            NoConnectionError: there is no kubeconfig, or the version differs.
+            KubeError: a request failed.
         """
         async with self._locks.setdefault(namespace, asyncio.Lock()):
             opened = await self._opened(namespace, checked_within)
@@ -103,7 +107,7 @@ class ShootClusters:
                 await self._demand(namespace, opened, version)
             yield opened.cluster
         except KubeError:
-            opened.checked = float("-inf")  # it may be the kubeconfig
+            opened.checked = float("-inf")  # the kubeconfig may be the cause
             raise
         finally:
             opened.users -= 1
@@ -111,14 +115,14 @@ class ShootClusters:
                 opened.closing = asyncio.create_task(self._close_idle(namespace, opened))
 
     def expect_none(self, namespace: str) -> None:
-        """There is no kubeconfig, which need not be asked for, before there is to be one."""
+        """Fail without a request until `expect` is called, because there is no kubeconfig yet."""
         self._none_yet.add(namespace)
 
     def expect(self, namespace: str) -> None:
         self._none_yet.discard(namespace)
 
     async def drop(self, namespace: str) -> None:
-        """There is no such cluster any more, or it sleeps."""
+        """Close the connection to a cluster that is deleted or hibernated."""
         self._none_yet.discard(namespace)
         self._locks.pop(namespace, None)
         if (opened := self._open.pop(namespace, None)) is not None:
@@ -137,7 +141,7 @@ class ShootClusters:
             await self.drop(namespace)
 
     async def _opened(self, namespace: str, checked_within: float) -> _Open:
-        """The connection, with the kubeconfig as it is now."""
+        """Return the connection, with the current kubeconfig."""
         opened = self._open.get(namespace)
         if opened is not None and opened.closing is not None:
             opened.closing.cancel()
@@ -159,7 +163,12 @@ class ShootClusters:
         return self._open[namespace]
 
     async def _current(self, namespace: str) -> tuple[bytes, Connection]:
-        """The kubeconfig as it is now. Raises NoConnectionError, KubeError."""
+        """Read the current kubeconfig.
+
+        Raises:
+            NoConnectionError: there is none, or it is invalid.
+            KubeError: it can't be read.
+        """
         if namespace in self._none_yet:
             raise NoConnectionError("there is no kubeconfig for the shoot yet: it is made with its control plane")
         name = _INTERNAL if await self._resolves(f"kube-apiserver.{namespace}.svc") else _EXTERNAL
@@ -177,7 +186,11 @@ class ShootClusters:
         return kubeconfig, connection
 
     async def _demand(self, namespace: str, opened: _Open, version: str) -> None:
-        """Raises NoConnectionError: the API server that answers is not the one that was rolled out."""
+        """Check the version of the API server.
+
+        Raises:
+            NoConnectionError: it is not the version that was rolled out.
+        """
         found = await server_version(opened.cluster.client)
         if found.removeprefix("v") != version:
             opened.checked = float("-inf")

@@ -1,7 +1,7 @@
-"""What operators ask of all Shoots of a seed, as metrics.
+"""Metrics over all Shoots of a seed.
 
-All is computed when it is scraped, from the cache that the controllers share. There are only sums, and of times the
-longest, so that a seed with any number of Shoots has the same few series: the objects have the names.
+They are computed at scrape time, from the cache that the controllers share. There are only counts and the longest
+durations, so that the number of series does not depend on the number of Shoots: the objects have the names.
 """
 
 from collections import Counter
@@ -42,19 +42,19 @@ _FIELDS = {
         conditions.OLD_CA_CERTIFICATE_UNUSED,
     ),
 }
-"""Of the status: what is counted."""
+"""Status fields that are counted."""
 _UNDER_WAY = {operations.PROCESSING, operations.ERROR, operations.ABORTED}
 
 
 class ShootCollector(Collector):
-    """Without a lead, or before Shoots are listed, there is nothing to report."""
+    """Counts Shoots; empty on replicas that do not lead, and before Shoots are listed."""
 
     def __init__(self, *, today: Callable[[], datetime] = utc_now) -> None:
         self._today = today
         self._shoots: Callable[[], Iterable[Object]] | None = None
 
     def follow(self, shoots: Callable[[], Iterable[Object]]) -> Callable[[], None]:
-        """Args: shoots: those for which this seed is responsible. Returns what ends that."""
+        """Use this source, the Shoots of this seed; return a function that ends the use."""
         self._shoots = shoots
 
         def end() -> None:
@@ -89,7 +89,7 @@ class ShootCollector(Collector):
         return number, checked, waiting, longest
 
     def _durations(self, shoots: Iterable[Object]) -> dict[str, float]:
-        """By operation, seconds since the longest one was begun; attempts count together."""
+        """Longest duration by operation, in seconds since its first attempt."""
         found: dict[str, float] = {}
         for each in shoots:
             last, begun = last_operation(each), time_or_none(at(each, "status", "retryCycleStartTime"))
@@ -115,6 +115,6 @@ def _conditions(shoots: Iterable[Object]) -> Counter[tuple[object, ...]]:
 def _add_counts(
     family: GaugeMetricFamily, counts: Counter[tuple[object, ...]], known: Iterable[tuple[str, ...]]
 ) -> None:
-    """What the API does not know has no series."""
+    """Add the counts; values unknown to the API get no series."""
     for labels in known:
         family.add_metric(labels, counts[labels])

@@ -1,8 +1,8 @@
-"""The controller `token-requestor`: tokens for the garden, of ServiceAccounts, in Secrets of the seed.
+"""The controller `token-requestor`: tokens of ServiceAccounts in the garden, for Secrets of the seed.
 
-The Secrets are those of the class `garden`; the resource managers of Shoots see to others. The ServiceAccounts are all
-in the namespace of the Seed, whatever a Secret says: a gardenlet has no others. Tokens that the garden does not accept
-any more are renewed with the annotation `gardener.cloud/operation: renew-garden-access-secrets` of the Seed.
+It handles Secrets of the class `garden`; the resource managers of Shoots handle others. The ServiceAccounts are always
+in the namespace of the Seed, regardless of the Secret: a gardenlet may use no others. Tokens that the garden no longer
+accepts are renewed with the annotation `gardener.cloud/operation: renew-garden-access-secrets` of the Seed.
 """
 
 from agent.gardenlet.context import Context

@@ -1,4 +1,4 @@
-"""The kinds that several controllers see, so that they share one watch."""
+"""Views that several controllers share, so that each kind is watched once."""
 
 from functools import cache
 
@@ -18,12 +18,12 @@ from kube.objects import Object, key, spec, text
 from kube.runtime.cache import View, without_managed_fields
 
 BY_BUCKET = "bucket"
-"""Of BackupEntries, by the name of their bucket."""
+"""Index of BackupEntries by the name of their bucket."""
 BY_NAME = "name"
-"""Of BackupEntries, whose names are unique in all namespaces."""
+"""Index of BackupEntries by name, which is unique across namespaces."""
 
 BY_SHOOT = "shoot"
-"""Of ManagedSeeds, by the Shoot that becomes the Seed."""
+"""Index of ManagedSeeds by the Shoot that becomes the Seed."""
 
 SEEDS_VIEW = View(SEEDS, without_managed_fields)
 MANAGED_SEEDS_VIEW = View(MANAGED_SEEDS, without_managed_fields, indexes=((BY_SHOOT, users.shoots),))
@@ -32,25 +32,25 @@ CONTROLLER_REGISTRATIONS_VIEW = View(CONTROLLER_REGISTRATIONS, without_managed_f
 
 @cache
 def controller_installations_view(seed: str) -> View[Object]:
-    """Those on the Seed."""
+    """ControllerInstallations on the Seed."""
     return View(CONTROLLER_INSTALLATIONS, without_managed_fields, field_selector=f"spec.seedRef.name={seed}")
 
 
 @cache
 def shoots_view(seed: str) -> View[Object]:
-    """Those that are on the Seed, or have not left it yet."""
+    """Shoots that are on the Seed, or have not left it yet."""
     return View(SHOOTS, without_managed_fields, label_selector=f"{SEED_LABEL_PREFIX}{seed}=true")
 
 
 @cache
 def backup_buckets_view(seed: str) -> View[Object]:
-    """Those of the Seed."""
+    """BackupBuckets of the Seed."""
     return View(BACKUP_BUCKETS, without_managed_fields, field_selector=f"spec.seedName={seed}")
 
 
 @cache
 def backup_entries_view(seed: str) -> View[Object]:
-    """Those that are on the Seed, or have not left it yet."""
+    """BackupEntries that are on the Seed, or have not left it yet."""
     return View(
         BACKUP_ENTRIES,
         without_managed_fields,
@@ -61,7 +61,7 @@ def backup_entries_view(seed: str) -> View[Object]:
 
 @cache
 def own_gardenlet_view(seed: str) -> View[Object]:
-    """The Gardenlet that is called as the Seed."""
+    """Gardenlet with the name of the Seed."""
     return View(GARDENLETS, without_managed_fields, namespace="garden", field_selector=f"metadata.name={seed}")
 
 

@@ -32,13 +32,10 @@ class Pace:
     async def patiently(self, what: str, ask: Callable[[], Awaitable[T]], *, until: float = float("inf")) -> T:
         """Repeat a request until there is a response, and return it.
 
-        Args:
-            what: action for the log ("Cannot ...").
-            ask: sends the request.
-            until: deadline, after which the last failure is raised.%P
+        `what` completes the log message "Cannot ...". After `until`, the last failure is raised.
 
         Raises:
-            KubeError: the request was refused, or failed until the deadline.
+            KubeError: the request was refused, or failed until then.
         """
         reported = ""
         while True:

@@ -6,7 +6,7 @@
     the Seed            reports in a condition how long the certificate is valid, once there is something to report
 
 The connection is replaced in place: watches continue, nothing is restarted. Each attempt to renew has a quarter of an
-hour, and the next one starts after that, whatever its result. An expired certificate is no reason to exit: this
+hour, and the next one starts after that, regardless of its result. An expired certificate is no reason to exit: this
 process keeps looking for other credentials.
 """
 

@@ -115,7 +115,7 @@ async def store(
         where: namespace and name.
         content: the kubeconfig.
         instead_of: the expected present kubeconfig; empty if none.
-        annotations: to set.%P
+        annotations: to set.
 
     Raises:
         Overtaken: another kubeconfig was stored meanwhile.

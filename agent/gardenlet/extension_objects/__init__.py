@@ -1,8 +1,8 @@
 """Extension objects of a Shoot: requests of a flow to extensions, and the wait for responses.
 
     objects = ExtensionObjects(client=client, waiting=waiting, clock=clock)
-    asked = await objects.deploy(INFRASTRUCTURE, manifest)
-    infrastructure = await objects.wait(asked)
+    request = await objects.deploy(INFRASTRUCTURE, manifest)
+    infrastructure = await objects.wait(request)
 
     await objects.delete(INFRASTRUCTURE, name)
     await objects.wait_until_gone(INFRASTRUCTURE, name)

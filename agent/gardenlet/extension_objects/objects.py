@@ -103,7 +103,7 @@ class ExtensionObjects:
             operation: likewise.
             data_changed: likewise.
             live: the object as just read; None to read it, unless `is_absent` is set.
-            is_absent: whether there is most probably none.%P
+            is_absent: whether there is most probably none.
 
         Raises:
             ReconcileError: it is too large, or other clients keep writing it.
@@ -134,7 +134,7 @@ class ExtensionObjects:
         return await self._although_others_write(kind, name, ask)
 
     async def scale(self, asked: Asked, replicas: int) -> Asked:
-        """Change only the number of members; `asked` is the previous request, which has a response.
+        """Change only the number of members; the previous request must have a response.
 
         Raises:
             ReconcileError: another request has been made since.
@@ -168,7 +168,7 @@ class ExtensionObjects:
             kind: the kind of the object.
             manifest: as for `deploy`.
             left: its state, and the objects to which it refers.
-            live: the object as just read; None to read it.%P
+            live: the object as just read; None to read it.
 
         Raises:
             ReconcileError: it is too large, or other clients keep writing it.

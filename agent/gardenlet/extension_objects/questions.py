@@ -46,7 +46,7 @@ class Question:
         )
 
     def body(self, live: Object | None, asked: Mapping[str, str]) -> Object:
-        """Object to write; `asked` are the annotations of the request.
+        """Object to write, with the annotations of the request.
 
         Raises:
             ReconcileError: it is too large.

@@ -57,7 +57,7 @@ class Graph(Generic[O]):
     """A flow.
 
     Args:
-        name: shown to users.%P
+        name: shown to users.
 
     Raises:
         GraphError: the table is invalid; the error lists all problems.

@@ -184,7 +184,7 @@ class Deployer:
 
 
 def namespace_of(shoot: Object) -> str:
-    """Of its control plane in this seed."""
+    """Namespace of the Shoot's control plane in this seed."""
     return text(at(shoot, "status", "technicalID"))
 
 
@@ -198,7 +198,11 @@ def is_owned(secret: Object, managed_seed: Object) -> bool:
 
 
 async def ensure_namespace(client: Client) -> None:
-    """Raises ReconcileError: a former one is being deleted."""
+    """Create the garden namespace unless it exists.
+
+    Raises:
+        ReconcileError: a previous one is being deleted.
+    """
     live = await client.find(NAMESPACES, NAMESPACE)
     if live is None:
         await client.create_if_missing(NAMESPACES, {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}})

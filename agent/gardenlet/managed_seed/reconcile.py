@@ -1,10 +1,10 @@
-"""One pass over a ManagedSeed.
+"""One reconciliation of a ManagedSeed.
 
-Its Shoot has to be reconciled first. Then its gardenlet is deployed, and the next pass comes after the sync period, or
-earlier to see whether a changed gardenlet is rolled out. `SeedRegistered` means that the gardenlet has been deployed.
+Its Shoot must be reconciled first. Then its gardenlet is deployed, and the next pass comes after the sync period, or
+earlier to check the rollout of a changed gardenlet. `SeedRegistered` means that the gardenlet has been deployed.
 
-Gardenlets that are changed are restarted few at a time (`rollouts`); one that is new, or that somebody asked for, does
-not wait for others.
+Changed gardenlets are restarted a few at a time (`rollouts`); a new one, or one with a requested operation, does not
+wait for others.
 """
 
 from dataclasses import dataclass, field
@@ -41,10 +41,6 @@ def shoot_of(managed_seed: Object) -> Key:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Reconciler:
-    """Attributes:
-    asked: those for which somebody has asked for a pass.
-    """
-
     context: Context
     settings: Settings
     managed_seeds: Store[Object]
@@ -54,18 +50,19 @@ class Reconciler:
     remover: Remover
     rollouts: Rollouts
     asked: set[Key] = field(default_factory=set)
+    """ManagedSeeds for which a user has requested a reconciliation."""
     _hosts: dict[Key, str] = field(default_factory=dict)
-    """The uids of ManagedSeeds that were of this seed when their Shoots were there."""
+    """Uids of ManagedSeeds that belonged to this seed while their Shoots existed."""
 
     def is_own(self, managed_seed: Object) -> bool:
-        """Whether this gardenlet acts for it, as far as is known."""
+        """Whether this gardenlet is responsible for it, as far as is known."""
         shoot = self.shoots.get(shoot_of(managed_seed))
         if shoot is not None:
             return responsible_seed(shoot) == self.context.seed_name
         return self._hosts.get(key(managed_seed)) == metadata(managed_seed).get("uid")
 
     def forget_host(self, name: Key) -> None:
-        """The Shoot is on another seed now."""
+        """Forget a ManagedSeed whose Shoot is on another seed now."""
         self._hosts.pop(name, None)
 
     async def reconcile(self, name: Key) -> Result:
@@ -162,7 +159,7 @@ class Reconciler:
         await self._write(managed_seed, Condition(conditions.SEED_REGISTERED, "False", _DELETING, step.message))
         return RequeueAfter(self.settings.sync_period if step.is_followed else self.settings.wait_sync_period)
 
-    # --- what is said
+    # --- Events and status
 
     def _event(
         self, managed_seed: Object, reason: str, message: str, *, kind: Literal["Normal", "Warning"] = "Normal"

@@ -1,7 +1,6 @@
-"""The Seed of a ManagedSeed with a template: made and kept as the template says. Its gardenlet is not installed here.
+"""The Seed of a ManagedSeed with a template: created and updated from it. Its gardenlet is not installed here.
 
-Labels and annotations that others gave the Seed stay. A Seed that was not made from the template belongs to somebody
-else.
+Labels and annotations of other clients stay. A Seed that was not created from the template has another owner.
 """
 
 from agent.gardenlet.bootstrap.rules.registration import new_seed, seed_patch
@@ -12,7 +11,12 @@ from kube.runtime.controller import ReconcileError
 
 
 async def register(garden: Client, managed_seed: Object, template: Object) -> None:
-    """Args: template: with the name of the Seed. Raises: ReconcileError, KubeError."""
+    """Create or update the Seed; `template` includes its name.
+
+    Raises:
+        ReconcileError: it has another owner.
+        KubeError: a request failed.
+    """
     name = key(managed_seed).name
     live = await garden.find(SEEDS, name)
     if live is None:
@@ -30,6 +34,6 @@ async def register(garden: Client, managed_seed: Object, template: Object) -> No
 
 
 def controller_reference(managed_seed: Object) -> Object:
-    """To the ManagedSeed, from what is made for it in the garden."""
+    """Owner reference to the ManagedSeed, for its objects in the garden."""
     reference = MANAGED_SEEDS.reference(name=key(managed_seed).name, uid=uid(managed_seed))
     return {**reference, "controller": True, "blockOwnerDeletion": True}

@@ -1,8 +1,8 @@
-"""A ManagedSeed goes, one step a pass: its Seed, its gardenlet, its Secrets, and the namespace of its gardenlet.
+"""Deletion of a ManagedSeed, one step per pass: Seed, gardenlet, Secrets, and the namespace of the gardenlet.
 
-The gardenlet cleans its cluster up before the Seed is gone, so it comes second. All is found by names and labels of
-what was deployed. Nothing that was needed to deploy it is needed here: the configuration may have become invalid, and
-what it refers to may be gone. If the cluster itself is gone, nothing is looked for in it.
+The gardenlet cleans up its cluster before the Seed is gone, so it comes second. Objects are found by name and label.
+The inputs of the deployment are not needed: the configuration may have become invalid, and its references may be gone.
+If the cluster itself is gone, its steps are skipped.
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,12 +26,12 @@ _InCluster = Callable[[Deployer, Object, Cluster], Awaitable["Step | None"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What was done, and is waited for.
+    """A step that has started, and must finish.
 
     Attributes:
-        event: what is reported of it.
-        message: for the condition.
-        is_followed: whether a change of what is waited for brings the next pass.
+        event: message of the Event.
+        message: message of the condition.
+        is_followed: whether a watch triggers the next pass.
     """
 
     event: str
@@ -45,7 +45,12 @@ class Remover:
     deployer: Deployer
 
     async def remove(self, managed_seed: Object, shoot: Object | None) -> Step | None:
-        """The next step; None: nothing is left. Args: shoot: None: it is gone. Raises ReconcileError, KubeError."""
+        """Do the next step; None if nothing is left. `shoot` is None if it is gone.
+
+        Raises:
+            ReconcileError: there is no connection to the cluster.
+            KubeError: a request failed.
+        """
         if (step := await self._seed(managed_seed, shoot)) is not None:
             return step
         has_gardenlet = template_of(managed_seed) is None
@@ -68,7 +73,7 @@ class Remover:
         return Step(event=f"Deleting seed {name}", message=message, is_followed=True)
 
     async def _hindrance(self, shoot: Object | None) -> str:
-        """Why the Seed will not go by itself; empty: nothing is known."""
+        """Reason why the Seed can't be deleted; empty if none is known."""
         if shoot is None:
             return (
                 ": the cluster with its gardenlet is gone, so nothing cleans up after it; remove the finalizers of the "
@@ -83,7 +88,7 @@ class Remover:
                         "needed any more"
                     )
         except (NoConnectionError, KubeError):
-            pass  # that is no news about the gardenlet
+            pass  # the gardenlet may still be there
         return ""
 
     async def _in_cluster(self, shoot: Object, step: _InCluster) -> Step | None:

@@ -1,7 +1,7 @@
-"""How many gardenlets of ManagedSeeds are restarted at a time: their first lists are a burden for the garden.
+"""Limit of concurrent restarts of ManagedSeeds' gardenlets: their first lists are a burden for the garden.
 
-One counts from when its Deployment is changed until its pods are the new ones, or until it has taken too long: a
-release that does not start must not reach all seeds at once, and one broken cluster must not hold up all others.
+A rollout counts from the change of its Deployment until all pods are new, or until its time is over: a release that
+does not start must not reach all seeds at once, and one broken cluster must not block all others.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,12 @@ from kube.objects import Key
 
 @dataclass(eq=False, slots=True)
 class Rollouts:
-    """Args: most: at a time. longest: for which one counts."""
+    """Rollouts in progress.
+
+    Args:
+        most: maximum number.
+        longest: time for which one counts.
+    """
 
     most: int
     longest: timedelta
@@ -30,7 +35,7 @@ class Rollouts:
         return name in self._begun
 
     def admit(self, name: Key) -> bool:
-        """Whether it may begin, which it has then; else it waits."""
+        """Whether a rollout may start, which starts it; otherwise it waits."""
         now = self.clock()
         for each in [each for each, since in self._begun.items() if now - since >= self.longest]:
             del self._begun[each]
@@ -44,7 +49,7 @@ class Rollouts:
         return True
 
     def end(self, name: Key) -> None:
-        """It is rolled out, or gone."""
+        """End a rollout that is complete, or whose gardenlet is gone."""
         self._begun.pop(name, None)
         self._waiting.discard(name)
         self._count()

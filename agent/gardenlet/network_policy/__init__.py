@@ -1,1 +1,1 @@
-"""NetworkPolicies of the seed's namespaces: nothing is allowed but what pods ask for by labels."""
+"""NetworkPolicies of the seed's namespaces: only traffic that pods request by labels is allowed."""

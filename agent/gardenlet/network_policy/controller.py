@@ -1,13 +1,12 @@
-"""The controller `networkpolicy`: policies that namespaces of the seed have, whatever is in them.
+"""The controller `networkpolicy`: default policies of the seed's namespaces. A key is a namespace.
 
-A key is a namespace.
+Namespaces        new ones, and changes of their labels
+NetworkPolicies   with the names of these policies: changes by other clients are reverted
+Endpoints         of the API server, and the addresses of its host name: all namespaces
+Clusters          changed networks of the Shoot: the namespace of this name
 
-Namespaces        that come, and changes of their labels
-NetworkPolicies   with the names of these policies: what somebody changes is restored
-Endpoints         of the API server, and what its host name resolves to: all namespaces
-Clusters          whose Shoot has other networks: the namespace of this name
-
-It runs also where the seed is the garden. Another program makes the policies only where the configuration says so.
+It also runs where the seed is the garden. The configuration names the namespaces in which another program creates the
+policies.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ def declare(
     resolve: Resolve = resolve,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> ControlLoop:
-    """Args: server: host and port of the seed's API server; empty: those of the connection."""
+    """Return the control loop; `server` is host and port of the API server, empty for those of the connection."""
     settings, seed = context.config.controllers.network_policy, context.seed
     loop = ControlLoop(NAME, kind=NAMESPACES, workers=settings.concurrent_syncs)
     stores = Stores(loop, seed)

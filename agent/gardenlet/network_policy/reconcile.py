@@ -1,4 +1,4 @@
-"""One pass over a namespace of the seed: it has the policies that its labels say, and no others of theirs."""
+"""One reconciliation of a namespace of the seed: exactly the policies that its labels select."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class _NotManaged(Exception):
-    """A policy of this name belongs to somebody else."""
+    """A policy of this name has another owner."""
 
     def __init__(self, policy: ExistingPolicy) -> None:
         super().__init__()
@@ -38,9 +38,11 @@ class _NotManaged(Exception):
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    additional: selectors of namespaces that get all policies.
-    served_elsewhere: selectors of namespaces in which another program makes them.
+    """Reconciler of namespaces.
+
+    Args:
+        additional: selectors of namespaces that get all policies.
+        served_elsewhere: selectors of namespaces in which another program creates them.
     """
 
     client: Client
@@ -52,7 +54,7 @@ class Reconciler:
     recorder: EventRecorder
     reporter: str
     _reported: Repeats[tuple[str, str]] = field(default_factory=Repeats)
-    """Names and uids of policies that belong to somebody else, by namespace."""
+    """Names and uids of policies with another owner, by namespace."""
 
     async def reconcile(self, key: Key) -> Result:
         namespace = self.stores.namespaces.get(key)
@@ -90,7 +92,13 @@ class Reconciler:
         )
 
     async def _write(self, name: Key, around: Surroundings | None) -> None:
-        """Args: around: None: the namespace is not to have this policy. Raises _NotManaged, PolicyError, KubeError."""
+        """Write a policy, or delete it if `around` is None.
+
+        Raises:
+            _NotManaged: a policy of this name has another owner.
+            PolicyError: it can't be computed.
+            KubeError: a request failed.
+        """
         present = self.stores.policies.get(name)
         if present is not None and not present.is_marked:
             raise _NotManaged(present)
@@ -114,7 +122,7 @@ class Reconciler:
             await self._take_over(name, policy)
 
     async def _take_over(self, name: Key, policy: Policy) -> None:
-        """There is a policy of this name that is not watched, or is too new to be known."""
+        """Adopt a policy of this name that is not watched, or too new for the cache."""
         present = ExistingPolicy.of(await self.client.get(NETWORK_POLICIES, name))
         assert present is not None  # it has the name of one
         if not present.is_marked:
@@ -123,7 +131,7 @@ class Reconciler:
             await self._update(name, policy, present)
 
     async def _update(self, name: Key, policy: Policy, present: ExistingPolicy) -> None:
-        """Labels and annotations of others stay."""
+        """Update the policy; labels and annotations of other clients stay."""
         patch: list[Object] = [
             {"op": "replace", "path": "/metadata/resourceVersion", "value": present.version},
             {"op": "add", "path": _DESCRIPTION_PATH, "value": policy.description},
@@ -134,7 +142,7 @@ class Reconciler:
         log.info("Updated a NetworkPolicy", networkPolicy=str(name))
 
     async def _delete(self, name: Key, present: ExistingPolicy) -> None:
-        """As it was seen, since it must still be marked."""
+        """Delete this version of the policy only, since it must still be marked."""
         if not await self.client.delete_if_exists(
             NETWORK_POLICIES,
             name,

@@ -1,6 +1,6 @@
-"""Which addresses the host name of the seed's API server has: looked up every 30 seconds.
+"""Addresses of the host name of the seed's API server: resolved every 30 seconds.
 
-The last addresses stay if a look-up fails. If the API server is known by an address there is nothing to look up.
+The last addresses stay if a lookup fails. An API server with an address needs no lookup.
 """
 
 import asyncio
@@ -15,18 +15,20 @@ from agent.gardenlet.network_policy.rules.networks import Endpoint, is_address
 PERIOD = 30.0
 _HTTPS = 443
 _MOST = 100
-"""Addresses that count."""
+"""Maximum number of addresses."""
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""The addresses of a host name. Raises OSError, UnicodeError."""
+"""Returns the addresses of a host name. Raises OSError, UnicodeError."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def host_name(server: str, environment: Mapping[str, str]) -> tuple[str, int] | None:
-    """Host name and port to look up; None: all there is are addresses.
+    """Host name and port to resolve; None if there are only addresses.
 
-    Args: server: host and port of the connection. environment: in a Pod it names the API server, too.
+    Args:
+        server: host and port of the connection.
+        environment: in a Pod it names the API server, too.
     """
     parts = urlsplit(f"//{server}")
     if parts.hostname and not is_address(parts.hostname):
@@ -38,15 +40,22 @@ def host_name(server: str, environment: Mapping[str, str]) -> tuple[str, int] | 
 
 
 async def resolve(host: str) -> Sequence[str]:
-    """Raises OSError; UnicodeError: it can't be a host name."""
+    """Resolve a host name.
+
+    Raises:
+        OSError: the lookup failed.
+        UnicodeError: it is not a valid host name.
+    """
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
 
 class Resolver:
-    """Args:
-    server: host name and port; None: there is nothing to look up.
-    changed: called when there are other addresses.
+    """Resolver of the API server's host name.
+
+    Args:
+        server: host name and port; None if there is nothing to resolve.
+        changed: called when the addresses have changed.
     """
 
     def __init__(
@@ -60,7 +69,7 @@ class Resolver:
         self._server, self._changed, self._resolve, self._sleep = server, changed, resolve, sleep
         self._task: asyncio.Task[None] | None = None
         self.endpoints: Sequence[Endpoint] | None = None if server is not None else ()
-        """None: not looked up yet."""
+        """Endpoints; None before the first lookup."""
 
     async def start(self) -> None:
         if self._server is not None:

@@ -1,4 +1,4 @@
-"""What is watched of the seed, and which namespaces a change affects."""
+"""Watches of the seed, and the namespaces that a change affects."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ _CLUSTERS_VIEW = View(CLUSTERS, ShootNetworks.of)
 
 
 class Stores:
-    """Clusters are watched as soon as they are served: the seed flow defines them."""
+    """Caches of the seed. Clusters are watched as soon as they are served: the seed flow defines them."""
 
     def __init__(self, loop: ControlLoop, seed: Cluster) -> None:
         self._loop, self._caches = loop, seed.caches
@@ -35,16 +35,20 @@ class Stores:
 
     @property
     def endpoints(self) -> Sequence[Endpoint] | None:
-        """Of the API server; None: it has not said any."""
+        """Endpoints of the API server; None if there is no Endpoints object."""
         return self._endpoints.get(_API_SERVER)
 
     @property
     def are_shoots_known(self) -> bool:
-        """Whether their first list is complete; it is as long as there can be none."""
+        """Whether the first list of Shoots is complete, or the kind is not served."""
         return self._clusters is None or self._clusters.synced.is_set()
 
     async def shoot(self, client: Client, namespace: str) -> ShootNetworks | None:
-        """The networks of the Shoot that a namespace is for. Raises KubeError."""
+        """Networks of the Shoot of a namespace.
+
+        Raises:
+            KubeError: they can't be read.
+        """
         if self._clusters is None or not namespace.startswith(SHOOT_NAMESPACE_PREFIX):
             return None
         return await present(client, self._clusters, Key("", namespace))

@@ -1,4 +1,4 @@
-"""Makes and finds the Secrets of one namespace, for one pass; see the docstring of the package."""
+"""Generates and finds the Secrets of one namespace, for one pass; see the docstring of the package."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -40,16 +40,18 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class SecretsError(ReconcileError):
-    """A Secret can't be made or used; the text says which, and what helps."""
+    """A Secret can't be generated or used; the text has the cause and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
-    """What there is for a config.
+    """Secrets of a config.
 
     Attributes:
-        old: the Secret before the rotation that is going on, if it is not ignored.
-        bundle: of an authority, or of a key for tokens: by which is verified.
+        current: the present Secret.
+        old: the Secret before the current rotation, unless ignored.
+        bundle: of a CA, or of a key for tokens: everything that verifies.
+        use_of_old: use of the old one; ignored if there is none.
     """
 
     current: Stored
@@ -59,7 +61,7 @@ class Generated:
 
 
 async def restore(client: Client, namespace: str, secrets: Iterable[Object]) -> None:
-    """Create the Secrets that a Shoot has brought along, before a manager is opened. What is there stays as it is."""
+    """Create the Secrets of a restored Shoot, before a manager is opened. Existing ones stay unchanged."""
     selection = Selection(namespace=namespace, label_selector=f"{names.MANAGED_BY}={names.SECRETS_MANAGER}")
     there = {metadata(each)["name"] for each in await client.list(SECRETS, selection, form=Form.METADATA)}
     for each in secrets:
@@ -68,7 +70,12 @@ async def restore(client: Client, namespace: str, secrets: Iterable[Object]) -> 
 
 
 async def _read(client: Client, namespace: str, identity: str) -> list[Stored]:
-    """Raises SecretsError, KubeError."""
+    """Read the Secrets of this manager.
+
+    Raises:
+        SecretsError: a Secret is invalid.
+        KubeError: they can't be read.
+    """
     found = []
     for each in await client.list(SECRETS, Selection(namespace=namespace, label_selector=names.selector(identity))):
         try:
@@ -90,7 +97,7 @@ class SecretsManager:
         asked: Mapping[str, datetime],
         renews_authorities: bool,
     ) -> None:
-        """See `open`."""
+        """Initialize with the Secrets of one read; see `open`."""
         self._client, self._namespace, self._identity, self._clock = client, namespace, identity, clock
         self._asked, self._renews_authorities = asked, renews_authorities
         self._see(found)
@@ -111,15 +118,11 @@ class SecretsManager:
         asked: Mapping[str, datetime] | None = None,
         renews_authorities: bool = False,
     ) -> Self:
-        """For one pass, with one read.
+        """Open a manager for one pass, with one read.
 
-        Args:
-            client: of the cluster.
-            namespace: in which the Secrets are.
-            identity: of the program whose Secrets these are.
-            clock: the time.
-            asked: when a rotation was asked for last, by name of the config.
-            renews_authorities: whether authorities are renewed before their end; else only what they sign.
+        It manages the Secrets of the program `identity` in the namespace. Times of requested rotations are by name of
+        the
+        config. `renews_authorities` also renews CAs before their expiry, not only the certificates that they sign.
         """
         return cls(
             client,
@@ -132,7 +135,11 @@ class SecretsManager:
         )
 
     async def take_over(self, secrets: Iterable[Object]) -> None:
-        """Have the Secrets that a Shoot has brought along, before anything is generated. Raises KubeError."""
+        """Create the Secrets of a restored Shoot, before any is generated.
+
+        Raises:
+            KubeError: a request failed.
+        """
         await restore(self._client, self._namespace, secrets)
         self._see(await _read(self._client, self._namespace, self._identity))
 
@@ -149,22 +156,22 @@ class SecretsManager:
         """Whether there is a Secret of this config."""
         return any(each.config_name == config_name for each in self._found.values())
 
-    # --- what components ask for
+    # --- interface for components
 
     def expect_none_of_others(self) -> None:
-        """The namespace is new: others can have put nothing into it."""
+        """Skip the search for user-provided data, because the namespace is new."""
         self._of_others = []
 
     async def generate(self, config: Config, *, old: Old | UseOfOld = Old.IN_USE) -> Generated:
-        """The Secret of a config, made if there is none.
+        """Return the Secret of a config; generate it if there is none.
 
         Args:
-            config: what it is to hold.
-            old: what the one before a rotation is good for; a function: by the present one.
+            config: desired content.
+            old: use of the Secret before a rotation; a function computes it from the current one.
 
         Raises:
-            SecretsError: the authority was not generated before, or can't be used.
-            KubeError: the API server does not answer.
+            SecretsError: the CA was not generated before, or can't be used.
+            KubeError: the API server does not respond.
         """
         async with self._locks.setdefault(config.name, asyncio.Lock()):
             current = await self._one(config)
@@ -174,25 +181,29 @@ class SecretsManager:
             return generated
 
     def get(self, name: str) -> Generated:
-        """What was generated in this pass. Raises SecretsError."""
+        """Return the result of `generate` in this pass.
+
+        Raises:
+            SecretsError: it was not generated.
+        """
         try:
             return self._generated[name]
         except KeyError:
             raise SecretsError(f"{name} of namespace {self._namespace} is used before it was generated") from None
 
     def keep(self, *config_names: str) -> None:
-        """Has clean-up keep what is there of configs that this pass does not ask for, and their bundles."""
+        """Keep existing Secrets of configs that this pass does not generate, and their bundles, in the clean-up."""
         for each in self._found.values():
             if each.config_name in config_names or each.labels.get(names.BUNDLE_FOR) in config_names:
                 self._used.add(each.name)
 
     def begin_anew(self) -> None:
-        """What was asked for until now does not count as used, unless it is asked for again."""
+        """Forget which Secrets were used until now."""
         self._generated.clear()
         self._used.clear()
 
     async def clean_up(self) -> None:
-        """Delete what this pass has not asked for. Only for the end of a flow in which every task has done its work."""
+        """Delete Secrets that this pass has not used. Call it only after a flow in which every task has succeeded."""
         unused = [each for each in self._found.values() if each.name not in self._used]
         for each in unused:
             try:
@@ -203,7 +214,7 @@ class SecretsManager:
                     resource_version=each.resource_version,
                 )
             except (NotFound, Conflict):
-                continue  # somebody else has deleted or changed it: the next pass sees what is there
+                continue  # deleted or changed by another client: the next pass reads it again
             log.info("deleted a Secret that is not used any more", namespace=self._namespace, secret=each.name)
 
     # --- one Secret
@@ -236,7 +247,11 @@ class SecretsManager:
         return used
 
     def _signer(self, config: Config) -> Stored | None:
-        """Raises SecretsError."""
+        """Return the CA that signs.
+
+        Raises:
+            SecretsError: it was not generated before.
+        """
         if not isinstance(config, SignedCertificate):
             return None
         authority = self.get(config.authority)
@@ -244,7 +259,7 @@ class SecretsManager:
         return authority.old if authority.old and signs_old else authority.current
 
     async def _adopted(self, config: Config, signer: Stored | None, rotated: str) -> Stored | None:
-        """The newest Secret that holds what the config asks for, under a name with another hash."""
+        """Return the newest Secret that fits the config, under a name with another hash."""
         candidates = [
             each for each in self._found.values() if each.config_name == config.name and each.rotated == rotated
         ]
@@ -264,7 +279,7 @@ class SecretsManager:
         try:
             live = await self._client.create(SECRETS, secret(self._namespace, name, {**labels, **more}, made.data))
         except AlreadyExists:
-            # Made by a process that ended before this one listed, or by one that leads no more.
+            # Created by a process that ended before this one listed, or by a former leader.
             live = await self._client.get(SECRETS, Key(self._namespace, name))
         found = stored(live)
         if found.config_name != config.name or found.is_deleting:
@@ -276,7 +291,11 @@ class SecretsManager:
         return found
 
     def _made(self, config: Config, name: str, signer: Stored | None, now: datetime) -> Made:
-        """Raises SecretsError."""
+        """Generate the content.
+
+        Raises:
+            SecretsError: the CA can't be used.
+        """
         ca = authority_in(signer.data) if signer else None
         if signer and ca is None:
             raise SecretsError(
@@ -286,7 +305,7 @@ class SecretsManager:
         return config.make(Given(name, ca, now))
 
     async def _data_of_others(self, config_name: str) -> Mapping[str, bytes] | None:
-        """What somebody has put into a Secret for this config, to be used in place of something new."""
+        """Data of a user-provided Secret for this config, used instead of new data."""
         async with self._looking_at_others:
             if self._of_others is None:
                 selection = Selection(namespace=self._namespace, label_selector=names.USE_DATA_FOR)
@@ -299,7 +318,7 @@ class SecretsManager:
             )
         return found[0].data if found else None
 
-    # --- what was before, and bundles
+    # --- previous Secrets, and bundles
 
     async def _with_old(self, config: Config, current: Stored, use: Old) -> Generated:
         old = old_one(self._found.values(), current) if use is not Old.IGNORED else None
@@ -324,16 +343,24 @@ class SecretsManager:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSecrets:
-    """Those of a manager, as components see them."""
+    """Generated Secrets, as seen by components."""
 
     manager: SecretsManager
 
     def current(self, config: str, /) -> Stored:
-        """Raises SecretsError."""
+        """Return the current Secret.
+
+        Raises:
+            SecretsError: it was not generated.
+        """
         return self.manager.get(config).current
 
     def bundle(self, config: str, /) -> Stored:
-        """Raises SecretsError."""
+        """Return the bundle.
+
+        Raises:
+            SecretsError: it was not generated.
+        """
         bundle = self.manager.get(config).bundle
-        assert bundle is not None  # authorities and keys for tokens have one
+        assert bundle is not None  # CAs and keys for tokens have one
         return bundle

@@ -1,8 +1,8 @@
-"""The configs of what Gardener runs, in a Seed and for a Shoot: pure.
+"""Configs of Gardener's components, in a Seed and for a Shoot: pure.
 
-Common names are those by which the other side knows the owner of a certificate. Clients get certificates of the current
-authority, servers of the old one as long as it is in use; the few servers whose only clients are given the bundle in
-the same step get the current one at once.
+Common names identify the owner of a certificate to its peer. Clients get certificates of the current CA, servers of the
+old one as long as it is in use; the few servers whose only clients get the bundle in the same step get the current one
+at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,10 +25,10 @@ from agent.gardenlet.secrets_manager.rules.configs import (
 from kube.x509 import Profile
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Names of servers that run as processes on this computer."""
+"""Names of servers that run as local processes."""
 _TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 
-# --- authorities
+# --- CAs
 
 
 def _authority(name: str, *, has_plain_name: bool = True) -> Authority:
@@ -53,7 +53,7 @@ def authorities_of_a_shoot(*, has_workers: bool) -> tuple[Authority, ...]:
 
 
 def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, ...]:
-    """Of a Shoot, all that rotations are about."""
+    """All configs of a Shoot that are rotated."""
     tokens = static_tokens(has_cluster_admin=has_static_kubeconfig)
     authorities = authorities_of_a_shoot(has_workers=has_workers)
     return (*authorities, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, OBSERVER, tokens)
@@ -64,7 +64,7 @@ def rotated(*, has_workers: bool, has_static_kubeconfig: bool) -> tuple[Config, 
 SSH_KEY = RSAKey(name="ssh-keypair", persist=True, keeps_old=True, has_public_key=True)
 SERVICE_ACCOUNT_KEY = RSAKey(name="service-account-key", persist=True, keeps_old=True, has_bundle=True)
 OBSERVER = BasicAuth(name="observability-ingress-users", persist=True, user="admin")
-"""Who may look at what monitors a Shoot."""
+"""Login for the monitoring of a Shoot."""
 TUNNEL_KEY = TunnelKey(name="vpn-seed-server-tlsauth")
 TOKEN_KUBECONFIG = "generic-token-kubeconfig"
 ENCRYPTION_KEY = EncryptionKey(name="kube-apiserver-etcd-encryption-key", persist=True)
@@ -77,7 +77,7 @@ def static_tokens(*, has_cluster_admin: bool) -> StaticTokens:
 
 
 def generic_token_kubeconfig(namespace: str, ca_bundle: bytes, *, server: str = "kube-apiserver") -> TokenKubeconfig:
-    """For all components with a token of their own. `server` is where the API server is reached in the Seed."""
+    """Kubeconfig for all components with their own token. `server` is the host of the API server in the Seed."""
     return TokenKubeconfig(
         name=TOKEN_KUBECONFIG,
         context=namespace,
@@ -91,7 +91,7 @@ def generic_token_kubeconfig(namespace: str, ca_bundle: bytes, *, server: str = 
 
 
 def service_names(name: str, namespace: str) -> tuple[str, ...]:
-    """By which a Service is reached from near and far."""
+    """DNS names of a Service, short and fully qualified."""
     in_cluster = f"{name}.{namespace}.svc"
     return (name, f"{name}.{namespace}", in_cluster, f"{in_cluster}.cluster.local")
 
@@ -118,7 +118,7 @@ def client(
 
 
 def ingress_server(name: str, host: str) -> SignedCertificate:
-    """For the ingress controller of a seed, for people: browsers refuse certificates of ten years."""
+    """Certificate of the seed's ingress controller for browsers, which reject certificates of ten years."""
     profile = Profile(
         common_name=name, organizations=("gardener.cloud:monitoring:ingress",), names=(host,), is_server=True
     )
@@ -132,7 +132,7 @@ def ingress_server(name: str, host: str) -> SignedCertificate:
 
 
 def resource_manager_server(namespace: str, authority: Authority) -> SignedCertificate:
-    """For the API server that calls its webhooks; it gets the bundle of the authority in the same step."""
+    """Certificate for webhooks of the API server, which gets the CA bundle in the same step."""
     name = "gardener-resource-manager"
     names = service_names(name, namespace)
     return server(f"{name}-server", name, authority, names, signer=Signer.CURRENT)
@@ -142,21 +142,21 @@ _ETCDS = ("main", "events")
 
 
 def name_of_peers(role: str) -> str:
-    """Of the config for members of an etcd."""
+    """Name of the config for members of an etcd."""
     return f"etcd-peer-server-{role}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """What certificates of a Shoot have in them.
+    """Certificates of a Shoot.
 
     Attributes:
         namespace: in the Seed; the technical ID.
-        domains: under which the API server is reached from outside.
+        domains: external domains of the API server.
         service_addresses: of the Service `kubernetes` in the Shoot.
         has_workers: whether Pods in the Shoot reach the API server.
         has_several_etcds: whether each etcd has several members.
-        more_names: of servers that run as processes on this computer.
+        more_names: of servers that run as local processes.
     """
 
     namespace: str
@@ -186,7 +186,7 @@ class ControlPlane:
         return server(f"etcd-server-{role}", "etcd-server", CA_ETCD, names, is_client=True)
 
     def etcd_peer_server(self, role: str) -> SignedCertificate:
-        """Of an etcd with several members, which are each other's only clients."""
+        """Certificate of an etcd with several members, whose only peer clients are the members."""
         names = service_names(f"etcd-{role}-peer", self.namespace)
         return server(
             name_of_peers(role),
@@ -198,12 +198,12 @@ class ControlPlane:
         )
 
     def component_server(self, component: str) -> SignedCertificate:
-        """Of the controller manager, and of the scheduler."""
+        """Certificate of the controller manager or the scheduler."""
         names = (*service_names(component, self.namespace), *self.more_names)
         return server(f"{component}-server", component, CA, names)
 
     def certificates(self) -> tuple[SignedCertificate, ...]:
-        """All that a Shoot's control plane has."""
+        """All certificates of a Shoot's control plane."""
         return (
             self.api_server(),
             *(self.etcd_server(role) for role in _ETCDS),
@@ -215,6 +215,6 @@ class ControlPlane:
 
     def _for_workers(self) -> tuple[SignedCertificate, ...]:
         return (
-            # Kubelets verify with what they were given at their start.
+            # Kubelets verify with the CA that they got at their start.
             client("kube-apiserver-kubelet", "system:kube-apiserver:kubelet", CA_KUBELET, signer=Signer.OLD),
         )

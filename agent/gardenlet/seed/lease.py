@@ -1,11 +1,11 @@
 """The controller `seed-lease`: the heartbeat of the Seed.
 
-Every few seconds the seed's API server is asked whether it is well, and the Seed's Lease in the garden is renewed: a
-request each. The condition GardenletReady is written when another client has written something else.
+Every few seconds the health of the seed's API server is checked, and the Seed's Lease in the garden is renewed: one
+request each. The condition GardenletReady is written when another client has changed it.
 
-The Lease is patched; it is made if the API server says that there is none. Without a Seed there is no Lease, and the
-process is healthy. A renewal that fails makes it not healthy at once: whoever probes it sees that the seed or the
-garden can't be reached, and for how long that may go on is the probe's business.
+The Lease is patched; it is created if the API server has none. Without a Seed there is no Lease, and the process is
+healthy. A failed renewal makes it unhealthy at once: the probe reports that the seed or the garden can't be reached,
+and its threshold decides for how long that is tolerated.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def renewal(seed: Object, *, seconds: int, now: datetime) -> Object:
-    """What is written into the Lease of a Seed."""
+    """Patch for the Lease of a Seed."""
     name = key(seed).name
     return {
         "metadata": {"ownerReferences": [SEEDS.reference(name=name, uid=uid(seed))]},
@@ -55,7 +55,7 @@ def renewal(seed: Object, *, seconds: int, now: datetime) -> Object:
 
 
 def with_ready(status: Object, *, now: datetime) -> Object:
-    """The status of a Seed whose gardenlet renews its Lease."""
+    """Status of a Seed whose gardenlet renews its Lease."""
     return {**status, "conditions": with_conditions(conditions_of({"status": status}), [READY], now=now)}
 
 
@@ -66,7 +66,7 @@ def declare(context: Context) -> ControlLoop:
         "seed-lease",
         kind=SEEDS,
         max_backoff=_MAX_BACKOFF,
-        # The pass has a shorter limit of its own, so that it can report what took so long.
+        # The pass has a shorter limit of its own, so that it can report the cause.
         time_limit=seconds + _GRACE_SECONDS,
         initial_keys=[own],
     )
@@ -88,7 +88,7 @@ def declare(context: Context) -> ControlLoop:
 
 @contextmanager
 def _reaching(cluster: str) -> Iterator[None]:
-    """Notes whether its API server answers."""
+    """Record in the metric whether the API server of a cluster responds."""
     reachable = gardenlet_cluster_reachable.labels(cluster)
     try:
         yield
@@ -100,9 +100,11 @@ def _reaching(cluster: str) -> Iterator[None]:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    seed, garden: clients without a limit of requests: a heartbeat waits for no others.
-    seconds: between two renewals, and for one of them.
+    """Reconciler of the Lease.
+
+    Args:
+        seed, garden: clients without a rate limit: a heartbeat waits for no other requests.
+        seconds: between two renewals, and the time limit of one.
     """
 
     seed: Client
@@ -113,7 +115,7 @@ class Reconciler:
     seconds: int
     clock: Callable[[], datetime]
     reminders: Reminders = field(default_factory=lambda: Reminders(_LOG_SECONDS))
-    """A garden may be away for hours, and is tried every few seconds."""
+    """Limits repeated logs: a garden may be down for hours, and is tried every few seconds."""
     _is_missed: bool = False
     _is_failing: bool = False
 
@@ -136,7 +138,12 @@ class Reconciler:
         return RequeueAfter(self.seconds)
 
     async def _renew(self, name: Key) -> None:
-        """Raises KubeError, TimeoutError."""
+        """Renew the Lease.
+
+        Raises:
+            KubeError: a request failed.
+            TimeoutError: it took too long.
+        """
         with _reaching("seed"):
             await self.seed.request("GET", "/healthz")
         seed = self.seeds.get(name)

@@ -1,5 +1,5 @@
-"""ShootStates: what a Shoot takes along to another Seed, as it is saved in the garden.
+"""ShootStates: the data that moves with a Shoot to another Seed, as saved in the garden.
 
-It holds keys, so it is never logged. Whoever saves it now and then takes what lives; whoever moves a Shoot adds to what
-was saved before, since some of it may be gone by then.
+It contains keys, so it is never logged. A regular save replaces it with the live data; a migration adds to the saved
+data, since some of the live data may be gone by then.
 """

@@ -1,4 +1,4 @@
-"""Saves the state of a Shoot in the garden, in as many objects as it needs."""
+"""Saving of a Shoot's state in the garden, in as many objects as necessary."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -37,7 +37,11 @@ _REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the garden has of a Shoot. Args: parts: ShootStates, in their order; none: nothing was saved."""
+    """Saved state of a Shoot in the garden.
+
+    Attributes:
+        parts: ShootStates, in their order; empty if nothing was saved.
+    """
 
     parts: tuple[Object, ...] = ()
 
@@ -47,17 +51,21 @@ class Saved:
 
     @property
     def whole(self) -> Object:
-        """A `spec`."""
+        """`spec` of the whole state."""
         return together(self.specs)
 
     @property
     def time(self) -> str:
-        """When it was saved last to its end; empty: never."""
+        """Time of the last complete save; empty if never."""
         return annotations(self.parts[0]).get(TIMESTAMP, "") if self.parts else ""
 
 
 async def living(seed: Client, shoot: Object) -> Object:
-    """The `spec` of a ShootState, of what lives in the seed. Raises KubeError."""
+    """Return the `spec` of a ShootState for the live objects in the seed.
+
+    Raises:
+        KubeError: a request failed.
+    """
     namespace = text(at(shoot, "status", "technicalID"))
     secrets = await seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
     found = [each for kind in _KINDS for each in await _all(seed, kind, namespace)]
@@ -82,7 +90,7 @@ async def _all(seed: Client, kind: Resource, namespace: str) -> list[Object]:
 
 
 async def _backup_entry(seed: Client, name: str) -> list[Object]:
-    """It is in no namespace."""
+    """BackupEntry of the Shoot, which is not namespaced."""
     try:
         found = await seed.find(extensions.BACKUP_ENTRIES, name)
     except KindNotServed:
@@ -96,9 +104,12 @@ async def _referred(seed: Client, reference: Object, namespace: str) -> Object |
 
 
 def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str) -> None:
-    """What lives has to have all keys that were saved: where they are gone, what is saved is all that is left of them.
+    """Check that all saved keys still exist: if they are lost, the saved ones are the only copy.
 
-    Args: found: the `spec` of what lives. namespace: where it lives. Raises: ReconcileError.
+    `found` is the `spec` of live objects, and `namespace` their namespace.
+
+    Raises:
+        ReconcileError: keys are lost.
     """
     if lost := contents.lost_secrets(before.whole, found):
         raise ReconcileError(
@@ -108,11 +119,12 @@ def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str)
 
 
 def demand_any_key(shoot: Key, before: Saved, found: Object, *, namespace: str) -> None:
-    """In a cluster made anew there is none, and what is saved is all that is left. Args: as of `demand_all_keys`.
+    """Check that keys exist: a recreated cluster has none, and the saved ones are the only copy.
 
-    Single keys go with what they were for.
+    Arguments as for `demand_all_keys`. Single keys may be gone together with their users.
 
-    Raises: ReconcileError.
+    Raises:
+        ReconcileError: all keys are lost.
     """
     if contents.has_keys(before.whole) and not contents.has_keys(found):
         raise ReconcileError(
@@ -125,7 +137,11 @@ def demand_any_key(shoot: Key, before: Saved, found: Object, *, namespace: str) 
 
 
 async def saved(garden: Client, shoot: Key) -> Saved:
-    """Raises KubeError."""
+    """Read the saved state.
+
+    Raises:
+        KubeError: a request failed.
+    """
     found = list[Object]()
     for name in names_of_parts(shoot.name):
         if (each := await garden.find(SHOOT_STATES, Key(shoot.namespace, name))) is None:
@@ -135,9 +151,12 @@ async def saved(garden: Client, shoot: Key) -> Saved:
 
 
 async def save(garden: Client, shoot: Key, wanted: Sequence[Object], before: Saved, *, now: datetime) -> None:
-    """In an order in which nothing is missing at any time, see `rules.parts`; the time comes last.
+    """Save the parts in an order in which nothing is missing at any time, see `rules.parts`; the time is written last.
 
-    Args: wanted: the `spec` of each part. Raises: KubeError.
+    `wanted` has the `spec` of each part.
+
+    Raises:
+        KubeError: a request failed.
     """
     names, parts = names_of_parts(shoot.name), list(before.parts)
     time = {TIMESTAMP: format_time(now)}
@@ -154,7 +173,11 @@ async def save(garden: Client, shoot: Key, wanted: Sequence[Object], before: Sav
 
 
 async def forget(garden: Client, shoot: Key) -> None:
-    """Raises KubeError."""
+    """Delete the saved state.
+
+    Raises:
+        KubeError: a request failed.
+    """
     for each in reversed((await saved(garden, shoot)).parts):
         await _delete(garden, each)
 

@@ -1,1 +1,1 @@
-"""VerticalPodAutoscalers whose pods are evicted to get less only in a maintenance window, or never."""
+"""VerticalPodAutoscalers whose pods are scaled down only in a maintenance window, or never."""

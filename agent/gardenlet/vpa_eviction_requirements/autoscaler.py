@@ -1,4 +1,4 @@
-"""What is kept of a VerticalPodAutoscaler."""
+"""Cached fields of a VerticalPodAutoscaler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ _RESTRICTING = (keys.DOWNSCALE_RESTRICTION, keys.MAINTENANCE_WINDOW)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoscaler:
     is_managed: bool
-    """By this controller; of others little is kept."""
+    """Whether this controller manages it; few fields of others are cached."""
     annotations: bytes
-    """A digest of all."""
+    """Digest of all annotations."""
     version: str = ""
     is_deleting: bool = False
     restriction: Mapping[str, str] = field(default_factory=dict)
-    """The annotations that say what is required."""
+    """Annotations that determine the requirements."""
     requirements: tuple[Object, ...] = ()
 
     @classmethod

@@ -1,11 +1,11 @@
-"""The controller `vpa-eviction-requirements`: when pods may be evicted to get less than they have.
+"""The controller `vpa-eviction-requirements`: restricts evictions that scale pods down.
 
-VerticalPodAutoscalers   that come, and changes of annotations and requirements of those with its label; a timer for
-                         when the maintenance window opens and closes
+VerticalPodAutoscalers   new ones, and changes of annotations and requirements of those with its label; a timer for
+                         the start and end of the maintenance window
 
-As with the original, the label alone leads to no pass: an autoscaler that gets it later is looked at when something
-else changes. So all are watched, and little is kept of those without the label. They are watched as soon as they are
-served: the seed flow defines them.
+As with the original, a new label alone triggers no pass: such an autoscaler is reconciled when something else changes.
+So all are watched, and few fields of those without the label are cached. They are watched as soon as they are served:
+the seed flow defines them.
 """
 
 from agent.gardenlet.context import Context

@@ -1,4 +1,4 @@
-"""One pass over a VerticalPodAutoscaler: it requires what its annotations say, at this time of the day."""
+"""One reconciliation of a VerticalPodAutoscaler: sets the requirements of its annotations for the current time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,11 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args: autoscalers: None as long as the API server serves none."""
+    """Reconciler of VerticalPodAutoscalers.
+
+    Args:
+        autoscalers: None as long as the API server does not serve the kind.
+    """
 
     client: Client
     clock: Callable[[], datetime]

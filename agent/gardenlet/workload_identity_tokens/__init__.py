@@ -1,6 +1,7 @@
-"""Tokens of WorkloadIdentities, requested in the garden, and kept in Secrets of the seed for what talks to clouds.
+"""Tokens of WorkloadIdentities, requested in the garden, and stored in Secrets of the seed for clients of clouds.
 
-All state is in the Secret: what is wanted (annotations), the token, and when it is to be renewed (an annotation). Other
-data of the Secret are somebody else's. A token is renewed after half of its life, so that an outage of the garden may
-take as long as the other half.
+All state is in the Secret: the request (annotations), the token, and the time of its renewal (an annotation). Other
+data
+of the Secret have other owners. A token is renewed after half of its lifetime, so that an outage of the garden may take
+as long as the other half.
 """

@@ -1,7 +1,6 @@
-"""The controller `token-requestor-workload-identity`: which Secrets of the seed it watches.
+"""The controller `token-requestor-workload-identity`: Secrets of the seed, selected by label.
 
-They are selected by their label, so no others are sent. Timers for renewals are in memory; a restart sets them anew
-from the annotations.
+No other Secrets are received. Timers for renewals are in memory; a restart sets them again.
 """
 
 from collections.abc import Iterable

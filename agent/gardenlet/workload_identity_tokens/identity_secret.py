@@ -1,4 +1,4 @@
-"""What a Secret asks for, what is kept of it, and when its token is due: pure."""
+"""Request in a Secret, its cached fields, and the time of its renewal: pure."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ from kube.objects import (
 TOKEN = "token"
 _LONGEST = timedelta(hours=24)
 _SHARE = 0.5
-"""Of its life, after which a token is renewed."""
+"""Share of its lifetime after which a token is renewed."""
 _SPREAD = 0.05
 ANNOTATIONS = (
     keys.WORKLOAD_IDENTITY_NAME,
@@ -39,29 +39,29 @@ SELECTOR = f"{keys.SECURITY_PURPOSE}={keys.PURPOSE_WORKLOAD_IDENTITY_TOKEN_REQUE
 
 
 class InvalidSecret(ValueError):
-    """Only a change of the Secret helps; the text names the annotation."""
+    """The Secret must be corrected; the text names the annotation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     identity: Key
     context: Object | None
-    """What the token is used for."""
+    """Object for which the token is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentitySecret:
-    """Two are equal if nothing that a decision reads differs. The token itself is not kept."""
+    """Cached fields of a Secret, compared without its version. The token itself is not cached."""
 
     key: Key
     uid: str
     version: int = field(compare=False)
     annotations: Mapping[str, str]
     wants_token: bool
-    """Whether it has the label, and does not go."""
+    """Whether it has the label, and is not being deleted."""
     has_token: bool
     expires: float | None
-    """When the token ends, in Unix time; None: there is none, or it does not say so."""
+    """Expiry of the token, in Unix time; None if unknown."""
 
     @classmethod
     def of(cls, secret: Object) -> "IdentitySecret":
@@ -78,7 +78,11 @@ class IdentitySecret:
         )
 
     def wanted(self) -> Wanted:
-        """Raises InvalidSecret."""
+        """Return the request.
+
+        Raises:
+            InvalidSecret: an annotation is missing or invalid.
+        """
         names = (keys.WORKLOAD_IDENTITY_NAMESPACE, keys.WORKLOAD_IDENTITY_NAME)
         for name in names:
             if not self.annotations.get(name):
@@ -94,7 +98,11 @@ class IdentitySecret:
         return Wanted(identity=Key(*(self.annotations[name] for name in names)), context=context)
 
     def renew_at(self) -> datetime | None:
-        """When the token is to be renewed; None: now. Raises InvalidSecret."""
+        """Return the time of the renewal; None if it is due now.
+
+        Raises:
+            InvalidSecret: the annotation is no valid time.
+        """
         timestamp = self.annotations.get(keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP)
         if not timestamp or not self.has_token:
             return None
@@ -106,7 +114,7 @@ class IdentitySecret:
 
 
 def renew_after(lifetime: timedelta, *, jitter: float) -> timedelta:
-    """How long a new token is used. The jitter, from 0 to 1, spreads what was requested together."""
+    """Time for which a new token is used. The jitter, from 0 to 1, spreads simultaneous requests."""
     return min(lifetime * (_SHARE * (1 + _SPREAD * jitter)), _LONGEST)
 
 
@@ -115,7 +123,7 @@ def encoded(token: str) -> str:
 
 
 def _expiry(encoded: str) -> float | None:
-    """What is in the token is read, and not verified: it orders renewals, and is shown as a metric."""
+    """Expiry in an unverified token: it only orders renewals, and is a metric."""
     try:
         _, claims, _ = base64.b64decode(encoded).split(b".")
         found = integer(mapping(orjson.loads(base64.urlsafe_b64decode(claims + b"=="))).get("exp"))

@@ -1,8 +1,8 @@
-"""One pass: whose token is due, in the order in which tokens end, and a new one for each.
+"""One reconciliation: due tokens are renewed, in the order of their expiry.
 
-A pass of one Secret serves whichever is most urgent. Usually that is the Secret itself. After an outage of the garden
-many are due; whichever is looked at first then, they are served by their expiry. While the garden can't issue tokens,
-one request is sent every few seconds, for the most urgent one.
+A pass of one Secret serves the most urgent one. Usually that is the Secret itself. After an outage of the garden many
+are due; they are served by expiry, regardless of the order of passes. While the garden can't issue tokens, one request
+is sent every few seconds, for the most urgent one.
 """
 
 import random
@@ -32,27 +32,29 @@ from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, 
 from process.redaction import redact_text
 
 AWAY_SECONDS = 5.0
-"""Between two requests to a garden that issues no tokens."""
+"""Seconds between two requests to a garden that issues no tokens."""
 _AGAIN_SECONDS = 10.0
-"""Until a Secret is looked at again whose token failed in the pass of another one."""
+"""Seconds until the next attempt for a Secret whose token failed in the pass of another one."""
 _MOST = 100
-"""Tokens in one pass."""
+"""Maximum number of tokens in one pass."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class _Away(Exception):
-    """The garden issues no tokens now, whomever they are for."""
+    """The garden currently issues no tokens for any Secret."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    secrets: of the seed.
-    seed: writes them.
-    lifetime: of tokens, as asked for.
-    look_later: has a Secret looked at again after so many seconds.
-    today: the time of the garden.
+    """Reconciler of Secrets.
+
+    Args:
+        secrets: of the seed.
+        seed: client that writes them.
+        lifetime: requested for tokens.
+        look_later: enqueues a Secret after this many seconds.
+        today: the time of the garden.
     """
 
     secrets: Store[IdentitySecret]
@@ -85,12 +87,16 @@ class Reconciler:
         return await self._serve(key)
 
     def _wait(self, secret: IdentitySecret) -> float:
-        """Seconds until its token is due. Raises InvalidSecret."""
+        """Return the seconds until its token is due.
+
+        Raises:
+            InvalidSecret: an annotation is invalid.
+        """
         renew_at = secret.renew_at()
         return 0.0 if renew_at is None else (renew_at - self.today()).total_seconds()
 
     async def _serve(self, own: Key) -> Result:
-        """New tokens for all that is due, the most urgent first; the result is for the Secret of this pass."""
+        """Renew all due tokens, the most urgent first; the result is for the Secret of this pass."""
         result: Result = Done()
         failure: Exception | None = None
         for _ in range(_MOST):
@@ -116,17 +122,22 @@ class Reconciler:
         return RequeueAfter(0.0) if own in self._due else result
 
     async def _renew(self, key: Key) -> float:
-        """Seconds until it has to be looked at again. Raises _Away, KubeError."""
+        """Renew a token, and return the seconds until the next renewal.
+
+        Raises:
+            _Away: the garden issues no tokens.
+            KubeError: a request failed.
+        """
         secret = self.secrets.get(key)
         if secret is None:
             return 0.0
         if (wait := self._wait(secret)) > 0:
-            return wait  # another pass was faster
+            return wait  # another pass has renewed it
         token = await self._request(secret)
         after = renew_after(token.lifetime, jitter=self.jitter())
         timestamp = format_time(self.today() + after)
         body: Object = {
-            # Its annotations may have changed, and the token be for something else.
+            # Fails if annotations have changed meanwhile, since the token may be for another identity.
             "metadata": {
                 "resourceVersion": str(secret.version),
                 "annotations": {keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP: timestamp},

@@ -1,4 +1,4 @@
-"""Which token comes first of those that are due: the one that ends first."""
+"""Order of due tokens: by expiry."""
 
 import heapq
 
@@ -6,12 +6,12 @@ from kube.objects import Key
 
 
 class Due:
-    """Secrets whose tokens are due."""
+    """Secrets with due tokens."""
 
     def __init__(self) -> None:
         self._expiries: dict[Key, float] = {}
         self._heap: list[tuple[float, Key]] = []
-        """May hold a key again, with another time, or one that is not due any more."""
+        """May contain outdated entries: a key with another time, or one that is not due any more."""
 
     def add(self, key: Key, expires: float) -> None:
         if self._expiries.get(key) != expires:
@@ -22,7 +22,7 @@ class Due:
         self._expiries.pop(key, None)
 
     def take(self) -> Key | None:
-        """The most urgent one, which is taken out; None: there is none."""
+        """Remove and return the most urgent Secret; None if there is none."""
         while self._heap:
             expires, key = heapq.heappop(self._heap)
             if self._expiries.get(key) == expires:

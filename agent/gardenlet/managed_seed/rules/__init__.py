@@ -1,1 +1,1 @@
-"""When a ManagedSeed is looked at, what its gardenlet gets from it, and what it reports: pure."""
+"""Pure functions: timing of ManagedSeeds, and configuration of their gardenlets."""

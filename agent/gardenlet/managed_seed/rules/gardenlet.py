@@ -1,4 +1,4 @@
-"""The Seed of a ManagedSeed, or its gardenlet: what it gets from its parent, its Shoot and the object itself."""
+"""The Seed of a ManagedSeed, or its gardenlet: inputs from its parent, its Shoot and the object itself."""
 
 import hashlib
 
@@ -15,11 +15,11 @@ _DEFAULT_WAY = bootstrap.TOKEN
 
 
 class Undeployable(Exception):
-    """The ManagedSeed does not say what is to be deployed; the text says what is missing."""
+    """The ManagedSeed lacks information for the deployment; the text names it."""
 
 
 def is_reconciled(shoot: Object) -> bool:
-    """Whether the last operation on it is over, and was for its present spec."""
+    """Whether the last operation on the Shoot succeeded, for its present spec."""
     is_up_to_date = integer(at(shoot, "status", "observedGeneration")) == operations.generation(shoot)
     return is_up_to_date and last_operation(shoot).get("state") == operations.SUCCEEDED
 
@@ -33,18 +33,22 @@ def seed_spec(managed_seed: Object) -> Object:
 
 
 def template_of(managed_seed: Object) -> Object | None:
-    """Metadata and spec of its Seed, if somebody else sees to a gardenlet; None: one is installed."""
+    """Metadata and spec of the Seed if its gardenlet is deployed by other means; None if it is installed here."""
     template = spec(managed_seed).get("seedTemplate")
     return values.with_name(template, key(managed_seed).name) if isinstance(template, dict) else None
 
 
 def has_own_autoscaler(managed_seed: Object) -> bool:
-    """Whether the seed gets a vertical pod autoscaler of its own."""
+    """Whether the seed deploys its own vertical pod autoscaler."""
     return at(seed_spec(managed_seed), "settings", "verticalPodAutoscaler", "enabled") is not False
 
 
 def configuration(managed_seed: Object, *, parent: Object) -> Object:
-    """Of its gardenlet, but for kubeconfigs. Args: parent: the configuration of this gardenlet. Raises Undeployable."""
+    """Configuration of the gardenlet without kubeconfigs; `parent` is the configuration of this gardenlet.
+
+    Raises:
+        Undeployable: it has no Seed.
+    """
     name, gardenlet = key(managed_seed).name, mapping_at(managed_seed, "spec", "gardenlet")
     config = gardenlet.get("config")
     if not isinstance(config, dict) or not isinstance(config.get("seedConfig"), dict):
@@ -55,7 +59,11 @@ def configuration(managed_seed: Object, *, parent: Object) -> Object:
 
 
 def demand_way_in(managed_seed: Object, config: Object) -> None:
-    """That there is a way into the garden. Raises Undeployable."""
+    """Check that there is a way into the garden.
+
+    Raises:
+        Undeployable: there is none.
+    """
     if way_of(managed_seed) == bootstrap.NONE and not text(at(config, values.CONNECTION, "kubeconfig")):
         raise Undeployable(
             "the gardenlet has no kubeconfig for the garden, and that of its parent is not handed on: set "
@@ -68,11 +76,11 @@ def deployment(managed_seed: Object, shoot: Object, *, image: Object, others: Ob
     """Values for its Deployment.
 
     Args:
-        managed_seed: whose it is.
-        shoot: in whose cluster.
+        managed_seed: owner of the gardenlet.
+        shoot: Shoot of the cluster.
         image: of this gardenlet.
-        others: values with the images that it uses instead of configured ones.
-        backup: the Secret with credentials for backups; None: there are none.
+        others: values with image overwrites.
+        backup: Secret with credentials for backups; None if there is none.
     """
     found = {**others, **values.with_image(mapping_at(managed_seed, "spec", "gardenlet", "deployment"), image)}
     domain = domain_of(shoot)
@@ -84,18 +92,22 @@ def deployment(managed_seed: Object, shoot: Object, *, image: Object, others: Ob
 
 
 def checksum(data: Object) -> str:
-    """Of the data of a Secret."""
+    """Checksum of the data of a Secret."""
     return hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
 
 
 def backup_reference(managed_seed: Object) -> Object | None:
-    """Which Secret has credentials for its backups; None: it makes none."""
+    """Reference to the Secret with credentials for backups; None if it has no backups."""
     backup = seed_spec(managed_seed).get("backup")
     return mapping(mapping(backup).get("secretRef")) if isinstance(backup, dict) else None
 
 
 def binding_of(shoot: Object) -> tuple[str, str, str]:
-    """The kind of its binding, its name, and the field with the reference to the Secret. Raises Undeployable."""
+    """Kind and name of the Shoot's binding, and the field with the reference to the Secret.
+
+    Raises:
+        Undeployable: it has no binding.
+    """
     wanted = spec(shoot)
     if name := text(wanted.get("secretBindingName")):
         return "SecretBinding", name, "secretRef"

@@ -1,4 +1,4 @@
-"""When a ManagedSeed is looked at: at once if it is new, goes, or is asked for something; else spread over a time."""
+"""Delay of a ManagedSeed's reconciliation: none if it is new, deleted or requested; else spread over a period."""
 
 import random
 from collections.abc import Callable
@@ -19,17 +19,17 @@ def is_pending(managed_seed: Object) -> bool:
 
 
 def is_new(managed_seed: Object) -> bool:
-    """Whether no pass over it has ended yet: one that is never changed keeps its first generation."""
+    """Whether no reconciliation has completed yet: an unchanged object keeps its first generation."""
     return at(managed_seed, "status", "observedGeneration") is None
 
 
 def is_renewing(managed_seed: Object) -> bool:
-    """Whether the kubeconfig of its gardenlet is to be made anew."""
+    """Whether a renewal of the gardenlet's kubeconfig is requested."""
     return annotations(managed_seed).get(keys.OPERATION) == keys.OPERATION_RENEW_KUBECONFIG
 
 
 def is_asked(old: Object, new: Object) -> bool:
-    """Whether a person has asked for a reconciliation, whatever the spec says."""
+    """Whether a user has requested a reconciliation, regardless of the spec."""
     operation = annotations(new).get(keys.OPERATION, "")
     is_new = bool(operation) and operation != annotations(old).get(keys.OPERATION)
     return is_new or at(new, *_SEQUENCE) != at(old, *_SEQUENCE)
@@ -41,7 +41,7 @@ class Timing:
     uniform: Uniform = random.uniform
 
     def found(self, managed_seed: Object) -> float:
-        """Seconds until one is looked at that has just been found."""
+        """Delay in seconds for an object that was just listed or created."""
         if _is_urgent(managed_seed):
             return 0.0
         if is_pending(managed_seed):
@@ -49,7 +49,7 @@ class Timing:
         return self.uniform(0.0, self.settings.sync_jitter_period)
 
     def changed(self, old: Object, new: Object) -> float | None:
-        """The same after a change; None: it is nothing to look at."""
+        """Delay in seconds after a change; None if no reconciliation is needed."""
         asked = is_asked(old, new)
         if not (
             asked or (is_pending(new) and generation(new) != generation(old)) or is_deleting(new) != is_deleting(old)

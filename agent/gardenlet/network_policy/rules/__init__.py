@@ -1,1 +1,1 @@
-"""What a policy allows: pure."""
+"""Pure functions: content of policies."""

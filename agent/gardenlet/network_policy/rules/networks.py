@@ -1,4 +1,4 @@
-"""Networks and addresses that policies are computed from, as they are read from the configuration and from objects."""
+"""Networks and addresses for policies, from the configuration and from objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ PRIVATE_V6 = ("fe80::/10", "fc00::/7")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedNetworks:
     family: str
-    """`IPv4` or `IPv6`, of a seed whose configuration names this one alone; else empty."""
+    """`IPv4` or `IPv6` if the seed has this family only; else empty."""
     own: tuple[str, ...]
-    """Those of pods, Services and nodes."""
+    """Networks of pods, Services and nodes."""
     services: tuple[str, ...]
     blocked: tuple[str, ...]
 
     @classmethod
     def of(cls, seed: Mapping[str, Any]) -> "SeedNetworks":
-        """Args: seed: as it is configured."""
+        """Read the networks of the configured Seed."""
         networks = mapping_at(dict(seed), "spec", "networks")
         families, services = texts(networks.get("ipFamilies")), text(networks.get("services"))
         own = (text(networks.get("pods")), services, text(networks.get("nodes")))
@@ -38,13 +38,13 @@ class SeedNetworks:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootNetworks:
     family: str
-    """`IPv6` unless the Shoot has IPv4 alone."""
+    """`IPv6` unless the Shoot has only IPv4."""
     all: tuple[str, ...]
-    """Those of nodes, pods and Services, of the spec and of the status."""
+    """Networks of nodes, pods and Services, from the spec and the status."""
 
     @classmethod
     def of(cls, cluster: Object) -> "ShootNetworks":
-        """Args: cluster: the Cluster object with the Shoot."""
+        """Read the networks of the Shoot in a Cluster object."""
         spec = mapping_at(cluster, "spec", "shoot", "spec", "networking")
         status = mapping_at(cluster, "spec", "shoot", "status", "networking")
         kinds = ("nodes", "pods", "services")
@@ -57,15 +57,15 @@ class ShootNetworks:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Addresses, and ports that all of them have."""
+    """Addresses, and the ports that they share."""
 
     addresses: tuple[str, ...]
     ports: tuple[tuple[str, int], ...]
-    """Protocols and numbers."""
+    """Protocols and port numbers."""
 
 
 def endpoints_of(endpoints: Object) -> tuple[Endpoint, ...]:
-    """Of an Endpoints object those that are ready. Without a port or an address there is nothing to allow."""
+    """Ready endpoints of an Endpoints object; subsets without a port or an address are skipped."""
     found = []
     for subset in mappings(endpoints.get("subsets")):
         named = dict.fromkeys(text(each.get("ip")) for each in mappings(subset.get("addresses")))
@@ -81,7 +81,7 @@ def _port(port: Object) -> tuple[str, int]:
 
 
 def host_cidr(address: str) -> str:
-    """The network that has this address alone."""
+    """Network with this address only."""
     found = parse_address(address)
     assert found is not None  # checked when it was read
     return f"{found}/{found.max_prefixlen}"

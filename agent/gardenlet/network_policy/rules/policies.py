@@ -1,9 +1,9 @@
-"""What each policy allows: one function from what is known to the policy, or to the reason why it can't be made.
+"""Content of each policy: one function from the inputs to the policy, or to the reason why it can't be computed.
 
-Names and descriptions are those of the original to the letter: policies that it made are taken over unchanged.
+Names and descriptions match the original exactly: policies that it created are adopted unchanged.
 
-A network that an exception covers is left out as a whole, and so is a rule of which nothing is left: without peers it
-would allow everything.
+A network inside an exception is omitted, and so is a rule without any remaining network: without peers it would allow
+everything.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,11 +36,11 @@ from kube.objects import Object
 _NODE_LOCAL_DNS = ("169.254.20.10/32", "fd30:1319:f1e:230b::1/128")
 _DNS_PORTS = (53, 8053)
 _DNS_HOST = 10
-"""Of the addresses of Services, the one of the cluster's DNS server."""
+"""Offset of the DNS server's address in the Service network."""
 
 
 class PolicyError(Exception):
-    """A policy can't be made, for the reason in the message."""
+    """A policy can't be computed, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,23 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What policies are computed from."""
+    """Inputs of policies."""
 
     seed: SeedNetworks
     endpoints: Sequence[Endpoint] | None
-    """Of the seed's API server; None: the API server has not said any."""
+    """Endpoints of the seed's API server; None if there is no Endpoints object."""
     resolved: Sequence[Endpoint] | None = ()
-    """What its host name resolves to; None: that is not known yet."""
+    """Endpoints of its host name; None before the first lookup."""
     shoots: Mapping[str, ShootNetworks] | None = field(default_factory=dict)
-    """By namespace; None: they are not known yet."""
+    """Networks of Shoots by namespace; None if not known yet."""
 
 
 def compute(name: str, namespace: str, around: Surroundings) -> Policy | None:
-    """The policy of this name, None: it is not known yet what it has to allow. Raises PolicyError."""
+    """Compute the policy of this name; None if an input is not known yet.
+
+    Raises:
+        PolicyError: it can't be computed.
+    """
     return _POLICIES[name](namespace, around)
 
 
@@ -184,7 +188,7 @@ _POLICIES: Mapping[str, Callable[[str, Surroundings], Policy | None]] = {
 
 
 def _egress(name: str, asked_for: str, description: str, rules: Sequence[Object]) -> Policy:
-    """A policy for pods that ask for it by a label, which the description names."""
+    """Policy for pods that request it by a label, which the description names."""
     label = f"{keys.TO_NETWORKS_PREFIX}{asked_for}"
     return Policy(
         name,
@@ -192,19 +196,23 @@ def _egress(name: str, asked_for: str, description: str, rules: Sequence[Object]
         {
             "podSelector": {"matchLabels": {label: keys.ALLOWED}},
             "policyTypes": ["Egress"],
-            # The API server leaves out an empty list.
+            # The API server omits an empty list.
             **({"egress": list(rules)} if rules else {}),
         },
     )
 
 
 def _rules(*peers: Sequence[Object]) -> list[Object]:
-    """A rule for each of these that is not empty."""
+    """A rule for each non-empty list of peers."""
     return [{"to": list(each)} for each in peers if each]
 
 
 def _peers(networks: Iterable[str], *, except_for: Iterable[str]) -> list[Object]:
-    """What is left of these networks, each with the exceptions inside it. Raises PolicyError."""
+    """Remaining networks, each with the exceptions inside it.
+
+    Raises:
+        PolicyError: a network is invalid.
+    """
     exceptions = {cidr: _network(cidr) for cidr in except_for}
     peers = []
     for network in networks:

@@ -1,1 +1,1 @@
-"""What Secrets are called, what they hold, and when they are renewed: pure."""
+"""Pure functions: names, contents and renewal of Secrets."""

@@ -1,7 +1,7 @@
-"""What a Secret is to hold: one class for each kind of content.
+"""Contents of Secrets: one class for each kind of content.
 
-A config can make the content, which takes a second for keys of RSA, and can say whether an existing content is what it
-would make, whoever has made that.
+A config can generate the content, which takes a second for RSA keys, and can check whether an existing content is
+equivalent, whichever program has generated that.
 """
 
 import base64
@@ -39,7 +39,7 @@ from kube.x509 import (
 Data = Mapping[str, bytes]
 
 TEN_YEARS = timedelta(days=3653)
-"""Two or three of ten years are leap years."""
+"""Ten years have two or three leap years."""
 _BITS = 3072
 CA_CERTIFICATE, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
@@ -55,17 +55,17 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 class Signer(Enum):
-    """Which of two authorities signs while one is being rotated."""
+    """Choice of the signing CA while a CA is being rotated."""
 
     CURRENT = auto()
-    """For clients: all servers trust both already."""
+    """Clients: all servers trust both CAs already."""
     OLD = auto()
-    """For servers, as long as the old one signs: not all clients may trust the new one yet."""
+    """Servers, while the old CA is in use: some clients may not trust the new one yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a content is made from, besides its config."""
+    """Inputs of a content in addition to its config."""
 
     secret_name: str
     ca: Pair | None
@@ -80,13 +80,13 @@ class Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(ABC):
-    """What is common.
+    """Common fields.
 
     Attributes:
         name: unique in the namespace.
-        persist: whether the Secret moves together with its Shoot.
+        persist: whether the Secret moves with its Shoot.
         keeps_old: whether the Secret before a rotation stays, until it is ignored.
-        renew_after_percentage: of its life, after which it is renewed; 0: as all.
+        renew_after_percentage: share of its lifetime after which it is renewed; 0 for the default.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Config(ABC):
     renew_after_percentage: int = 0
 
     def described(self) -> dict[str, Any]:
-        """What determines the content, as JSON."""
+        """Inputs of the content, as JSON."""
         inherited = {field.name for field in fields(Config)} - {"name"}
         own = {name: _as_json(value) for name, value in asdict(self).items() if name not in inherited}
         return {"kind": type(self).__name__, **own}
@@ -105,7 +105,7 @@ class Config(ABC):
 
     @abstractmethod
     def fits(self, data: Data, ca: Certificate | None, /) -> bool:
-        """Whether the content is what would be made, but for what is random, and times."""
+        """Whether the content equals a newly generated one, except for random values and times."""
 
 
 def _as_json(value: Any) -> Any:
@@ -126,11 +126,11 @@ def _as_json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority(Config):
-    """Signs certificates. Its common name is the name of its Secret, so that no two have the same one."""
+    """A CA. Its common name is the name of its Secret, so that all differ."""
 
     keeps_old: bool = True
     has_plain_name: bool = False
-    """Until it is rotated the first time."""
+    """Whether its Secret has the config's name until the first rotation."""
     lifetime: timedelta = TEN_YEARS
 
     def make(self, given: Given, /) -> Made:
@@ -145,7 +145,7 @@ class Authority(Config):
 
 
 def authority_in(data: Data) -> Pair | None:
-    """None: there is no usable one."""
+    """CA in the data; None if there is no usable one."""
     try:
         return read_pair(data.get(CA_CERTIFICATE, b""), data.get(CA_KEY, b""), is_own=True)
     except UnusablePair:
@@ -157,9 +157,10 @@ class SignedCertificate(Config):
     """A certificate for a server or a client.
 
     Attributes:
-        authority: name of the authority's config.
-        signer: which of two authorities signs.
-        has_chain: whether the authority's certificate follows in the chain.
+        authority: name of the CA's config.
+        profile: subject and usages.
+        signer: choice of the signing CA during a rotation.
+        has_chain: whether the CA's certificate follows in the chain.
     """
 
     authority: str
@@ -192,7 +193,7 @@ class SignedCertificate(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RSAKey(Config):
-    """A private key: for tokens (with a bundle of all that verify), or for SSH (with the public key)."""
+    """A private key: for tokens (with a bundle of all keys that verify), or for SSH (with the public key)."""
 
     bits: int = 4096
     has_bundle: bool = False
@@ -210,7 +211,7 @@ class RSAKey(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionKey(Config):
-    """For encrypting the content of etcd with AES-CBC: its name has a time in it, so that two differ."""
+    """Key for encrypting the content of etcd with AES-CBC; its name contains a time, so that two differ."""
 
     keeps_old: bool = True
 
@@ -224,7 +225,7 @@ class EncryptionKey(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunnelKey(Config):
-    """What both ends of a tunnel of OpenVPN have: who lacks it is not even answered."""
+    """Shared key of both ends of an OpenVPN tunnel; packets without it get no response."""
 
     def make(self, _: Given, /) -> Made:
         lines = (secrets.token_bytes(16).hex() for _ in range(16))
@@ -238,7 +239,7 @@ class TunnelKey(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasicAuth(Config):
-    """A user with a password, also as web servers read it."""
+    """A user with a password, also in the format of web servers."""
 
     user: str
 
@@ -286,7 +287,7 @@ def _token() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenKubeconfig(Config):
-    """A kubeconfig whose token is in another file; contains nothing secret."""
+    """A kubeconfig whose token is in another file; contains no secrets."""
 
     keeps_old: bool = True
     context: str
@@ -307,7 +308,7 @@ class TokenKubeconfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle(Config):
-    """All certificates, or keys, by which something is verified: the current first."""
+    """All certificates or keys that verify: the current one first."""
 
     of: str
     field: str
@@ -317,5 +318,5 @@ class Bundle(Config):
         return Made({self.field: b"".join(self.parts)})
 
     def fits(self, data: Data, _: Certificate | None, /) -> bool:
-        """Whatever the order: all of them verify."""
+        """Whether the data has these parts in any order: all of them verify."""
         return any(data == {self.field: b"".join(each)} for each in permutations(self.parts))

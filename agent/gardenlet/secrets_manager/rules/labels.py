@@ -1,6 +1,6 @@
-"""What Secrets are called, and their labels.
+"""Names and labels of Secrets.
 
-Labels are values of text that has to fit: times are seconds since 1970, checksums are decimal or cut.
+Label values are limited: times are seconds since 1970, checksums are decimal or truncated.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ CHECKSUM_OF_CONFIG = "checksum-of-config"
 CHECKSUM_OF_SIGNING_CA = "checksum-of-signing-ca"
 BUNDLE_FOR = "bundle-for"
 PERSIST = "persist"
-"""The Secret moves together with its Shoot to another Seed."""
+"""The Secret moves to another Seed with its Shoot."""
 ROTATED = "last-rotation-initiation-time"
-"""Empty: never."""
+"""Time of the last rotation; empty if never."""
 ISSUED_AT = "issued-at-time"
 VALID_UNTIL = "valid-until-time"
 RENEW_AFTER_PERCENTAGE = "renew-after-validity-percentage"
 USE_DATA_FOR = "secrets-manager-use-data-for-name"
-"""On a Secret that somebody has made: what it holds is used for the config of this name, instead of something new."""
+"""Set by users on a Secret: its data is used for the config of this name, instead of new data."""
 
 GARDENLET = "gardenlet"
 _LONGEST_LABEL = 63
@@ -36,11 +36,11 @@ def selector(identity: str) -> str:
 
 
 PERSISTED = f"{selector(GARDENLET)},{PERSIST}=true"
-"""Selects the Secrets that move together with a Shoot."""
+"""Selects the Secrets that move with a Shoot."""
 
 
 def checksum_of_config(described: Mapping[str, Any]) -> str:
-    """Of its JSON, without what is empty: a field that a later release adds changes no name."""
+    """Checksum of its JSON without empty fields: a field added by a later release changes no name."""
     text = json.dumps(_without_empty(described), sort_keys=True, separators=(",", ":"))
     return str(int(_digest(text)[:16], 16))
 
@@ -60,14 +60,14 @@ def checksum_of_authority(data: Mapping[str, bytes]) -> str:
 
 
 def secret_name(name: str, *, of_config: str, of_authority: str = "", rotated: str = "", is_plain: bool = False) -> str:
-    """The name of a Secret.
+    """Return the name of a Secret.
 
     Args:
         name: of the config.
-        of_config: a checksum.
-        of_authority: the checksum of the authority that signs.
-        rotated: when it was rotated last, as a label.
-        is_plain: an authority keeps the plain name until it is rotated.
+        of_config: its checksum.
+        of_authority: checksum of the signing CA.
+        rotated: time of the last rotation, as a label.
+        is_plain: whether a CA keeps the plain name until it is rotated.
     """
     if is_plain and not rotated:
         return name
@@ -108,5 +108,5 @@ def as_label(moment: datetime) -> str:
 
 def time_of(labels: Mapping[str, str], label: str) -> datetime | None:
     value = labels.get(label, "")
-    # Longer than any time that can be.
+    # 12 digits are beyond any valid time.
     return datetime.fromtimestamp(int(value), UTC) if value.isascii() and value.isdigit() and len(value) < 12 else None

@@ -1,4 +1,4 @@
-"""Secrets that move together with a Shoot, as entries of `spec.gardener` of its ShootState."""
+"""Secrets that move with a Shoot, as entries of `spec.gardener` of its ShootState."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from agent.gardenlet.secrets_manager.rules.stored import OPAQUE, TLS
 from kube.objects import Object, labels, mapping, mappings, metadata, string_map, text
 
 SECRET = "secret"
-"""The type of such an entry."""
+"""Type of such an entry."""
 
 
 def entries(secrets: Iterable[Object]) -> list[Object]:
-    """Of those Secrets that are to move, sorted."""
+    """Entries for persistent Secrets, sorted."""
     found = [
         {
             "name": text(metadata(each).get("name")),
@@ -27,7 +27,7 @@ def entries(secrets: Iterable[Object]) -> list[Object]:
 
 
 def secrets(state: Mapping[str, Any], namespace: str) -> list[Object]:
-    """The Secrets to be restored, with the names and labels that they had. Args: state: `spec` of a ShootState."""
+    """Return the Secrets to restore, with their original names and labels; `state` is the `spec` of a ShootState."""
     found = mappings(state.get("gardener"))
     return [_secret(entry, namespace) for entry in found if entry.get("type") == SECRET and entry.get("name")]
 

@@ -1,7 +1,7 @@
-"""What users find in the garden of the Secrets of their Shoot's control plane: pure.
+"""Secrets of a Shoot's control plane that are published in the garden for users: pure functions.
 
-Made from what was generated in this pass, never from an earlier copy, and to be compared with what is there in every
-pass: a rotation is complete only once users get the new ones.
+They are built from the Secrets of this pass, never from an earlier copy, and compared with the live ones in every pass:
+a rotation is complete only when users get the new ones.
 """
 
 import base64
@@ -21,19 +21,19 @@ OLD_SSH_KEYPAIR = f"{SSH_KEYPAIR}.old"
 
 
 def certificate_authority(shoot: Mapping[str, Any], bundle: Stored) -> list[Object]:
-    """By which clients verify the API server."""
+    """CA bundle with which clients verify the API server."""
     data = bundle.data[BUNDLE]
     config_map = _object(CONFIG_MAPS, shoot, CA_CLUSTER, {"data": {CA_CERTIFICATE: data.decode()}})
     return [config_map, _secret(SECRETS, shoot, CA_CLUSTER, {CA_CERTIFICATE: data})]
 
 
 def client_authority(shoot: Mapping[str, Any], authority: Stored) -> Object:
-    """By which the garden signs certificates for users; it is not theirs to read."""
+    """CA with which the garden signs certificates for users; users can't read it."""
     return _secret(INTERNAL_SECRETS, shoot, CA_CLIENT, authority.data)
 
 
 def observer(shoot: Mapping[str, Any], user: Stored) -> Object:
-    """With name and password."""
+    """Username and password for the observability endpoints."""
     return _secret(SECRETS, shoot, MONITORING, user.data)
 
 

@@ -1,4 +1,4 @@
-"""Which of the Secrets that there are is the current one, which the old one, and when there is to be another: pure."""
+"""Choice of the current and the old Secret, and the time of the next rotation: pure functions."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -15,18 +15,18 @@ OLD_AUTHORITY_OF_A_SEED = timedelta(hours=24)
 
 
 class Old(Enum):
-    """What the Secret before a rotation is good for; each step comes when the one before was seen to work."""
+    """Use of the Secret before a rotation; each step starts when the previous one has taken effect."""
 
     IN_USE = auto()
-    """It verifies, and an old authority signs for servers."""
+    """It verifies, and an old CA signs for servers."""
     VERIFIES = auto()
-    """Servers get certificates of the current authority, clients trust both."""
+    """It verifies: servers get certificates of the current CA, clients trust both."""
     IGNORED = auto()
-    """Nothing trusts it any more: it is no part of a bundle, and deleted."""
+    """Nothing trusts it any more: it is not part of a bundle, and is deleted."""
 
 
 def old_of_a_seed(issued_at: datetime, now: datetime) -> Old:
-    """For the authority of a Seed, which nothing but time rotates: the components have a day for each step."""
+    """Use of a Seed's old CA, which is rotated by time only: components have a day for each step."""
     match (now - issued_at) // OLD_AUTHORITY_OF_A_SEED:
         case days if days < 1:
             return Old.IN_USE
@@ -47,13 +47,9 @@ def _age(secret: Stored) -> tuple[float, str]:
 def rotation_times(
     secrets: Iterable[Stored], *, asked: Mapping[str, datetime], now: datetime, renews_authorities: bool
 ) -> dict[str, str]:
-    """For each config, when it was rotated last, as a label: as its newest Secret says, or now, if that is renewed.
+    """Time of the last rotation by config, as a label: that of its newest Secret, or now if that needs a renewal.
 
-    Args:
-        secrets: all that there are.
-        asked: the times of rotations that somebody has asked for, by config; these win.
-        now: the time.
-        renews_authorities: whether authorities are renewed before their end, too.
+    Times of requested rotations take precedence. `renews_authorities` also renews CAs before their expiry.
     """
     by_config: dict[str, list[Stored]] = {}
     for secret in secrets:
@@ -68,7 +64,7 @@ def rotation_times(
 
 
 def must_be_renewed(labels: Mapping[str, str], now: datetime) -> bool:
-    """Whether most of its life is over, or little of a long one is left. What has no end lives for ever."""
+    """Whether most of its lifetime is over, or little of a long one is left. Without an expiry it needs no renewal."""
     since, until = names.time_of(labels, names.ISSUED_AT), names.time_of(labels, names.VALID_UNTIL)
     if since is None or until is None:
         return False
@@ -79,11 +75,11 @@ def must_be_renewed(labels: Mapping[str, str], now: datetime) -> bool:
 
 
 def old_one(secrets: Iterable[Stored], current: Stored) -> Stored | None:
-    """The newest of the others of the same config."""
+    """Return the newest other Secret of the same config."""
     return newest(each for each in secrets if each.config_name == current.config_name and each.name != current.name)
 
 
 def is_over(secret: Stored, now: datetime) -> bool:
-    """Whether it is an authority that has run out: that signs nothing, and nothing trusts it."""
+    """Whether it is an expired CA, which signs nothing and is not trusted."""
     certificates = load_certificates(secret.data.get(CA_CERTIFICATE))
     return bool(certificates) and certificates[0].not_valid_after_utc <= now

@@ -1,6 +1,6 @@
-"""What the status of a Shoot says about rotations: when each config was rotated, and what its old Secret is good for.
+"""Rotations in the status of a Shoot: time of each config's rotation, and the use of its old Secret.
 
-Phases are not a closed set: one that is not known counts as preparing, in which everything works with both.
+Phases are not a closed set: an unknown one counts as preparing, in which everything works with both.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -30,26 +30,26 @@ class Rotations:
 
     status: Mapping[str, Any]
     has_static_kubeconfig: bool
-    """Whether the Shoot has a kubeconfig with a static token, whose rotation users ask for."""
+    """Whether the Shoot has a kubeconfig with a static token, whose rotation users request."""
 
     def asked(self, configs: Iterable[Config]) -> dict[str, datetime]:
-        """For `SecretsManager.open`."""
+        """Times of requested rotations, for `SecretsManager.open`."""
         times = {config.name: self._initiated(self._of(config)) for config in configs}
         return {name: moment for name, moment in times.items() if moment}
 
     def old(self, config: Config, *, servers_by_current: Collection[str] = ()) -> Old:
-        """For `SecretsManager.generate`.
+        """Use of the old Secret, for `SecretsManager.generate`.
 
         Args:
-            config: what is asked for.
-            servers_by_current: names of authorities of which all servers were seen with a certificate of the current.
+            config: the generated config.
+            servers_by_current: names of CAs whose servers all use certificates of the current one.
         """
         rotation = self._of(config)
         if rotation in ("", of_shoots.SSH):
             return Old.IN_USE
         match text(mapping(self.status.get(rotation)).get("phase")):
             case phase if phase in _OVER:
-                # Also where a clean-up has not come to its end: trust that was taken away does not come back.
+                # Even if the clean-up is not complete: trust that was removed is not restored.
                 return Old.IGNORED
             case phase if phase == of_shoots.COMPLETING:
                 is_first = rotation == of_shoots.AUTHORITIES and config.name not in servers_by_current
@@ -58,7 +58,7 @@ class Rotations:
                 return Old.IN_USE
 
     def _of(self, config: Config) -> str:
-        """By which rotation a config changes; empty: by none."""
+        """Rotation that changes a config; empty if none."""
         match config:
             case Authority():
                 return of_shoots.AUTHORITIES

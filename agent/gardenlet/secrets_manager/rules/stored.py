@@ -1,4 +1,4 @@
-"""A Secret as the manager sees it."""
+"""A Secret with decoded data and manager labels."""
 
 import base64
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Stored:
 
     @property
     def issued_at(self) -> float:
-        """Seconds since 1970; 0 where it is not known."""
+        """Seconds since 1970; 0 if unknown."""
         issued = names.time_of(self.labels, names.ISSUED_AT)
         return issued.timestamp() if issued else 0.0
 
@@ -39,7 +39,11 @@ class Stored:
 
 
 def stored(secret: Object) -> Stored:
-    """Raises ValueError: the data is not base64."""
+    """Read a Secret.
+
+    Raises:
+        ValueError: the data is not valid base64.
+    """
     return Stored(
         name=text(metadata(secret).get("name")),
         labels=labels(secret),
@@ -51,7 +55,7 @@ def stored(secret: Object) -> Stored:
 
 
 def secret(namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, bytes]) -> Object:
-    """The object to be created."""
+    """Build the object to create."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -1,1 +1,1 @@
-"""How the components of the seed are: a condition of the Seed."""
+"""Health of the seed's components: a condition of the Seed."""

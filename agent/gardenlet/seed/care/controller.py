@@ -1,10 +1,10 @@
-"""The controller `seed-care`: a condition of the Seed says how the components in its cluster are.
+"""The controller `seed-care`: a condition of the Seed reports the health of the components in its cluster.
 
-Seeds              the own one: when it comes, and when its reconciliation has succeeded
-ManagedResources   of the seed's namespaces: when what is kept of them changes
+Seeds              the own one: when it is created, and when its reconciliation has succeeded
+ManagedResources   of the seed's namespaces: changes of their cached fields
 a timer            of `syncPeriod`
 
-All is read from caches, so that a check costs no request, unless policies are missing.
+Everything is read from caches, so that a check costs no request, unless policies are missing.
 """
 
 from agent.gardenlet.context import Context

@@ -1,4 +1,4 @@
-"""One check of the seed's components: the condition of the Seed says what is wrong first."""
+"""One check of the seed's components: the condition of the Seed reports the first problem."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +17,16 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 
 _SOON = 0.5
-"""Seconds until lists that have begun are complete."""
+"""Seconds between checks for complete lists."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """Args:
-    threshold: seconds for which a problem is progressing first; None: it is one at once.
-    period: seconds between two checks.
+    """Reconciler of the condition.
+
+    Args:
+        threshold: seconds for which a problem is `Progressing` first; None if it is `False` at once.
+        period: seconds between two checks.
     """
 
     seeds: Store[Object]
@@ -38,7 +40,7 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Result:
         seed = self.seeds.get(key)
         if seed is None:
-            return Done()  # it is looked at when it comes
+            return Done()  # its creation triggers a pass
         if not self.components.are_listed:
             return RequeueAfter(_SOON)
         if (found := await self._check(seed)) is not None:
@@ -46,7 +48,7 @@ class Reconciler:
         return RequeueAfter(self.period)
 
     async def _check(self, seed: Object) -> Condition | None:
-        """None: the condition stays as it is."""
+        """Check the components; None if the condition stays unchanged."""
         if not self.components.are_served:
             problem = KindNotServed(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
             message = f"failed listing ManagedResources in namespace {GARDEN_NAMESPACE}: {problem}"
@@ -61,7 +63,7 @@ class Reconciler:
         return wanted(seed, found, threshold=self.threshold, now=now)
 
     async def _write(self, seed: Object, found: Condition) -> None:
-        """What somebody has said of the condition since the Seed looked like this stays."""
+        """Write the condition, unless another writer has changed it since this check."""
         before, moment = condition(seed, found.type), self.clock()
 
         def compute(status: Object) -> Object:

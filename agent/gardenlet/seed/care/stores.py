@@ -1,4 +1,4 @@
-"""What is watched of the seed: the ManagedResources of its components, and policies that another program makes."""
+"""Watches of the seed: the ManagedResources of its components, and policies that another program creates."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _KEPT_OF_METADATA = ("namespace", "name", "uid", "generation")
 
 
 def checked(managed_resource: Object) -> Object | None:
-    """What is kept of a ManagedResource: its generation, and what its status says.
+    """Cached fields of a ManagedResource: generation, and relevant parts of the status.
 
-    None: it has no class, so it is for a Shoot, and does not count.
+    None if it has no class: then it is for a Shoot, and not relevant.
     """
     if not spec(managed_resource).get("class"):
         return None
@@ -42,9 +42,11 @@ _ISTIO_VIEW = View(MANAGED_RESOURCES, checked, namespace="istio-system")
 
 
 class Components:
-    """ManagedResources are watched as soon as they are served: the seed flow defines them.
+    """Watches ManagedResources as soon as they are served: the seed flow defines them.
 
-    Args: own: the Seed. writes: those of the seed flow.
+    Args:
+        own: the Seed.
+        writes: those of the seed flow.
     """
 
     def __init__(self, loop: ControlLoop, seed: Cluster, *, own: Key, writes: ManagedResourceWrites) -> None:
@@ -59,7 +61,7 @@ class Components:
 
     @property
     def are_listed(self) -> bool:
-        """Whether the first lists are complete, of what is served."""
+        """Whether the first lists of served kinds are complete."""
         return all(store.synced.is_set() for store in self._stores)
 
     def all(self) -> list[Object]:
@@ -78,7 +80,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class PoliciesElsewhere:
-    """The policies of namespaces in which another program makes them."""
+    """Policies of namespaces in which another program creates them."""
 
     client: Client
     namespaces: Store[SeedNamespace]
@@ -88,7 +90,7 @@ class PoliciesElsewhere:
 
     @classmethod
     def declared(cls, loop: ControlLoop, seed: Cluster, settings: NetworkPolicy) -> "PoliciesElsewhere | None":
-        """None: the configuration names no such namespaces."""
+        """Watch them; None if the configuration names no such namespaces."""
         if not settings.namespaces_served_elsewhere:
             return None
         return cls(
@@ -100,7 +102,11 @@ class PoliciesElsewhere:
         )
 
     async def missing(self) -> Mapping[str, Sequence[str]]:
-        """Names of policies by namespace. Those of the first namespaces are confirmed. Raises KubeError."""
+        """Return the names of missing policies by namespace; those of the first namespaces are confirmed.
+
+        Raises:
+            KubeError: they can't be listed.
+        """
         found: dict[str, Sequence[str]] = {}
         for key, namespace in list(self.namespaces.items()):
             if namespace.is_terminating or not is_selected(namespace.labels, self.served):

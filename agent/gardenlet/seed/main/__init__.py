@@ -1,1 +1,1 @@
-"""The controller `seed`: what a seed cluster needs so that Shoots can live in it."""
+"""The controller `seed`: components of a seed cluster that Shoots need."""

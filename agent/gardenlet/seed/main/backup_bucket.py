@@ -1,4 +1,4 @@
-"""The BackupBucket of a Seed: with each reconciliation of the Seed it is reconciled, too, and with it its entries."""
+"""The BackupBucket of a Seed: reconciled with each reconciliation of the Seed, and so are its entries."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ _LOOK_SECONDS = 5.0
 
 
 def desired(seed: Object) -> Object | None:
-    """The BackupBucket as it is made; None: the Seed has no backups."""
+    """Return the desired BackupBucket; None if the Seed has no backups."""
     backup = mapping(at(seed, "spec", "backup"))
     if not backup:
         return None
@@ -42,7 +42,7 @@ def desired(seed: Object) -> Object | None:
 
 
 def updated(live: Object, wanted: Object) -> Object:
-    """The live object with what is desired of it. What follows from neither stays."""
+    """Merge the desired fields into the live object; other fields stay."""
     meta = {**metadata(live), "ownerReferences": metadata(wanted)["ownerReferences"]}
     meta["annotations"] = {**annotations(live), **annotations(wanted)}
     kept = {name: value for name, value in spec(live).items() if name != "providerConfig"}
@@ -50,7 +50,11 @@ def updated(live: Object, wanted: Object) -> Object:
 
 
 async def deploy(client: Client, seed: Object) -> None:
-    """Raises KubeError."""
+    """Write the BackupBucket.
+
+    Raises:
+        KubeError: a request failed.
+    """
     wanted = desired(seed)
     if wanted is None:
         return
@@ -69,7 +73,12 @@ async def deploy(client: Client, seed: Object) -> None:
 
 
 async def destroy(client: Client, seed: Object) -> None:
-    """Returns when the API server says that it is gone. Raises ReconcileError, KubeError."""
+    """Delete the BackupBucket, and wait until it is gone.
+
+    Raises:
+        ReconcileError: it is not gone in time.
+        KubeError: a request failed.
+    """
     name = uid(seed)
     until = asyncio.get_running_loop().time() + _GONE_SECONDS
     while (live := await client.find(BACKUP_BUCKETS, name)) is not None:

@@ -1,6 +1,6 @@
-"""Components of a seed that may be left out: the configuration says which are deployed.
+"""Optional components of a seed: the configuration selects those that are deployed.
 
-With a local profile, others run as processes of this computer, or are not needed there. Some are not built yet.
+With a local profile, some run as local processes, or are not needed. Some are not built yet.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ NOT_BUILT = (
     "kube-apiserver-ingress",
     "vali",
 )
-"""What Shoots with workers, or on a cluster that is no computer of one's own, need besides."""
+"""Further requirements of Shoots with workers, and of clusters that are not local."""
 
 
 def left_out(config: GardenletConfiguration) -> Collection[str]:

@@ -1,7 +1,7 @@
 """The controller `seed`: reconciles the seed cluster of this gardenlet.
 
-The own Seed leads to a pass at the start, when something new is asked for (its generation), and when it is deleted.
-All else comes with the next regular pass.
+The own Seed triggers a pass at the start, on a new generation, and when it is deleted. Other changes are handled by the
+next regular pass.
 """
 
 import structlog
@@ -19,7 +19,7 @@ from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, any_of, changed, exists, listed
 
 _ENDS_SECONDS = 600.0
-"""Beside the flow: prerequisites, and the end of BackupBuckets."""
+"""Seconds in addition to the flow: for prerequisites, and for the deletion of BackupBuckets."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions of a seed: a stage ends when the API server serves its kinds.
 
-Definitions of other projects' kinds that exist already stay as they are, and go when those want them to.
+Existing definitions of other projects' kinds stay unchanged; their owners may delete them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _GONE_SECONDS = 120.0
 
 
 def definitions(stage: Stage) -> list[Object]:
-    """With the extensions comes the kind by which everything else is deployed."""
+    """Definitions of a stage. ManagedResource, by which everything else is deployed, comes with the extensions."""
     own = [custom_resource_definition()] if stage is Stage.EXTENSIONS else []
     return [*own, *custom_resource_definitions(stage)]
 
@@ -34,7 +34,12 @@ def component(stage: Stage) -> str:
 
 
 async def deploy(operation: SeedOperation, stage: Stage) -> None:
-    """Returns when the API server serves these kinds. Raises ReconcileError, KubeError."""
+    """Deploy the definitions, and wait until the API server serves these kinds.
+
+    Raises:
+        ReconcileError: they are not served in time.
+        KubeError: a request failed.
+    """
     wanted = definitions(stage)
     if stage in OPEN:
         theirs = await _of_others(operation)
@@ -62,7 +67,7 @@ async def _until_served(discovery: Discovery, definition: Object) -> None:
                 await discovery.find(f"{group}/{version['name']}", kind)
                 break
             except (KindNotServed, Unreachable):
-                # While a group comes, it is listed before it is served, and the other way round.
+                # A new group is listed before it is served, or the other way round.
                 await asyncio.sleep(_LOOK_SECONDS)
                 discovery.invalidate(group)
 
@@ -79,12 +84,21 @@ async def _why_not(operation: SeedOperation, wanted: Iterable[Object]) -> str:
 
 
 async def are_served(operation: SeedOperation, *resources: Resource) -> bool:
-    """Whether there can be objects of all these kinds. Raises KubeError."""
+    """Whether the API server serves all these kinds.
+
+    Raises:
+        KubeError: discovery failed.
+    """
     return all([await operation.cluster.discovery.is_served(each) for each in resources])
 
 
 async def destroy(operation: SeedOperation, stage: Stage) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Delete the definitions of a stage.
+
+    Raises:
+        ReconcileError: they are not gone in time.
+        KubeError: a request failed.
+    """
     wanted = definitions(stage)
     for each in wanted:
         await _confirm(operation, key(each).name)
@@ -94,7 +108,7 @@ async def destroy(operation: SeedOperation, stage: Stage) -> None:
 
 
 async def _confirm(operation: SeedOperation, name: str) -> None:
-    """Some are protected from deletions that are not confirmed, by a webhook."""
+    """Confirm the deletion; a webhook protects some from unconfirmed deletions."""
     live = await operation.cluster.client.find(CUSTOM_RESOURCE_DEFINITIONS, name)
     if live is None or is_deleting(live) or keys.DELETION_PROTECTED not in labels(live):
         return

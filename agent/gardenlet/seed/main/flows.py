@@ -1,8 +1,8 @@
-"""What is done for a seed, and in which order: the tables of its two flows.
+"""Tasks of a seed, and their order: the tables of its two flows.
 
-Definitions come before what needs them, and go after it. A seed in which the garden itself runs keeps what both need.
-What a person asks for by an annotation waits for as little as possible: a certificate may be the reason why all else
-fails.
+Definitions are deployed before the components that need them, and deleted after them. A seed that runs the garden
+itself keeps shared objects. Operations that a user requests by annotation wait for as few tasks as possible: an expired
+certificate may be the reason why everything else fails.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ def _destroys(component: SeedComponent) -> Run:
     return partial(optional.destroy, component=component)
 
 
-# --- what is left out
+# --- skipped tasks
 
 
 def _is_garden(operation: SeedOperation) -> bool:
@@ -48,7 +48,7 @@ def _installs_no_autoscaler(operation: SeedOperation) -> bool:
 
 
 def _need_not(stage: Stage) -> Callable[[SeedOperation], bool]:
-    """The definitions are left out: nothing needs them, or a garden brings them."""
+    """Whether to skip the definitions, because nothing needs them, or a garden provides them."""
     return lambda operation: operation.is_garden or not optional.is_needed(stage, operation)
 
 

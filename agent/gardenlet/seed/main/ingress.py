@@ -1,9 +1,8 @@
-"""The way into a seed: Istio with its ingress gateways, and the DNS record of what operators look at.
+"""Ingress of a seed: Istio with its ingress gateways, and the DNS record for operators' endpoints.
 
-Namespaces that are there already are only labelled, and stay. Where the garden runs in the same cluster, it brings what
-configures gateways.
+Existing namespaces are only labelled, and stay. A garden in the same cluster provides the gateways' control plane.
 
-A gateway that is not to be there any more stays while a Shoot is reached through it.
+An obsolete gateway stays while a Shoot uses it.
 """
 
 from ipaddress import ip_address
@@ -50,11 +49,16 @@ _IP_STACK = "dns.gardener.cloud/ip-stack"
 
 
 async def reconcile(operation: SeedOperation) -> None:
-    """Deploy it, or remove it. Raises ReconcileError, KubeError."""
+    """Deploy Istio, or delete it.
+
+    Raises:
+        ReconcileError: it can't be deployed or deleted.
+        KubeError: a request failed.
+    """
     if NAME not in operation.components:
         await destroy(operation)
         return
-    from agent.gardenlet.components import ingress_gateway, istiod  # large, and not of every seed
+    from agent.gardenlet.components import ingress_gateway, istiod  # large, and not used by every seed
 
     monitored = await are_served(operation, SERVICE_MONITORS)
     gateways = await _gateways(operation)
@@ -67,7 +71,12 @@ async def reconcile(operation: SeedOperation) -> None:
 
 
 async def destroy(operation: SeedOperation) -> None:
-    """The record first: nothing leads to an address that is given back. Raises ReconcileError, KubeError."""
+    """Delete Istio; the DNS record first, since the address is released.
+
+    Raises:
+        ReconcileError: it is not gone in time.
+        KubeError: a request failed.
+    """
     await _destroy_record(operation)
     managed = in_seed("", [])
     for component, kinds in ((NAME, managed), (_DISCOVERY, managed), (_NAMESPACES, [NAMESPACES.type_meta])):
@@ -75,9 +84,11 @@ async def destroy(operation: SeedOperation) -> None:
 
 
 async def _gateways(operation: SeedOperation) -> list[Gateway]:
-    """Those that are to be there, and those of former zones that Shoots have not left yet.
+    """Desired gateways, and those of former zones that Shoots still use.
 
-    Raises: TerminalError: a handler is gone that Shoots are reached through; KubeError.
+    Raises:
+        TerminalError: the handler of a used gateway is gone.
+        KubeError: a request failed.
     """
     config, client = operation.config, operation.cluster.client
     found = {each.namespace: each for each in of_seed(config, operation.zones)}
@@ -91,7 +102,7 @@ async def _gateways(operation: SeedOperation) -> list[Gateway]:
 
 
 async def _reached_through(operation: SeedOperation, namespace: str) -> list[str]:
-    """Namespaces of Shoots that have something in this one of a gateway."""
+    """Namespaces of Shoots that own objects in the namespace of a gateway."""
     try:
         filters = await operation.cluster.client.list(ENVOY_FILTERS, Selection(namespace=namespace), form=Form.METADATA)
     except KindNotServed:
@@ -101,7 +112,11 @@ async def _reached_through(operation: SeedOperation, namespace: str) -> list[str
 
 
 def _former(config: "GardenletConfiguration", namespace: Object, users: list[str]) -> Gateway:
-    """Raises TerminalError."""
+    """Gateway of a former zone.
+
+    Raises:
+        TerminalError: its handler is gone.
+    """
     zone = annotations(namespace).get(keys.HIGH_AVAILABILITY_ZONES, "")
     of_zone = (each.in_zone(zone) for each in for_all_zones(config))
     found = next((each for each in of_zone if each.namespace == key(namespace).name), None)
@@ -136,11 +151,16 @@ def _values(operation: SeedOperation, gateway: Gateway) -> dict[str, Any]:
     }
 
 
-# --- its address
+# --- address
 
 
 async def until_reachable(operation: SeedOperation) -> None:
-    """Returns when the gateway has an address, and the record says so. Raises ReconcileError, KubeError."""
+    """Wait until the gateway has an address, and its DNS record is reconciled.
+
+    Raises:
+        ReconcileError: that takes too long, or there are no credentials.
+        KubeError: a request failed.
+    """
     gateway = operation.config.sni.ingress
     name = Key(gateway.namespace, gateway.service_name)
     live = await operation.waiting.until_ready(
@@ -154,27 +174,27 @@ async def until_reachable(operation: SeedOperation) -> None:
     await operation.objects.deploy(_RECORD, [secret])
     present = await _own_record(operation)
     if present is not None and any(spec(present).get(each) != spec(wanted)[each] for each in ("name", "recordType")):
-        await _delete_record(operation)  # these can't be changed
+        await _delete_record(operation)  # these fields are immutable
     metadata(wanted)["annotations"][keys.GARDENLET_COMPONENT] = _RECORD
     objects = _extension_objects(operation)
     await objects.wait(await objects.deploy(DNS_RECORD, wanted))
 
 
 def without_address(service: Object | None) -> str:
-    """What is missing until a Service has an address; empty: nothing."""
+    """Reason why a Service has no address; empty if it has one."""
     if service is None:
         return "it does not exist yet: the resource manager makes it"
     return "" if address_of(service) else "it has no address: does a controller of load balancers run?"
 
 
 def address_of(service: Object) -> str:
-    """An address, or a name; empty: none."""
+    """Address or host name of a Service; empty if none."""
     entries = mappings(at(service, "status", "loadBalancer", "ingress"))
     return next((found for each in entries if (found := text(each.get("ip")) or text(each.get("hostname")))), "")
 
 
 def record(seed: Object, *, address: str) -> Object | None:
-    """By which names below the ingress domain lead to the gateway; None: there is no domain, or no DNS provider."""
+    """DNS record that leads from names below the ingress domain to the gateway; None without domain or DNS provider."""
     domain = text(at(seed, "spec", "ingress", "domain"))
     provider = text(at(seed, "spec", "dns", "provider", "type"))
     if not domain or not provider:
@@ -204,7 +224,12 @@ def _record_type(address: str) -> str:
 
 
 async def _credentials(operation: SeedOperation) -> Object:
-    """Of the DNS provider, as in the garden. Raises ReconcileError, KubeError."""
+    """Copy of the DNS provider's credentials in the garden.
+
+    Raises:
+        ReconcileError: they are missing.
+        KubeError: they can't be read.
+    """
     reference = mapping(at(operation.seed, "spec", "dns", "provider", "secretRef"))
     name, namespace = text(reference.get("name")), text(reference.get("namespace"))
     try:
@@ -215,7 +240,7 @@ async def _credentials(operation: SeedOperation) -> Object:
 
 
 async def _own_record(operation: SeedOperation) -> Object | None:
-    """Not one that another gardenlet has made."""
+    """Record of this gardenlet; None if there is none, or it has another owner."""
     try:
         live = await operation.cluster.client.find(DNS_RECORDS, Key(GARDEN, _RECORD))
     except KindNotServed:

@@ -1,4 +1,4 @@
-"""One operation on a seed: what its tasks read and use. It is decided before the first of them starts."""
+"""One operation on a seed: the input of its tasks, fixed before the first of them starts."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,21 +15,23 @@ from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 
 GARDEN = "garden"
-"""The namespace of what serves the whole seed; also one in the garden."""
+"""Namespace of components for the whole seed, in the seed and in the garden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedOperation:
-    """Attributes:
-    seed: as it was when the operation began.
-    cluster: of the seed.
-    components: those that are deployed, of the ones that may be left out.
-    keys: of this cluster, made in this operation.
-    identity: of the cluster.
-    has_own_identity: whether it has one that is not the gardenlet's.
-    is_garden: whether the garden runs in this cluster, and brings what both need.
-    login_secret: with the users of the monitoring.
-    wildcard_certificate: Secret with one for all names below the ingress domain; empty: there is none.
+    """Input of the tasks.
+
+    Attributes:
+        seed: as of the start of the operation.
+        cluster: of the seed.
+        components: deployed ones of the optional components.
+        keys: Secrets of this cluster, generated in this operation.
+        identity: of the cluster.
+        has_own_identity: whether the cluster has an identity that is not the gardenlet's.
+        is_garden: whether the garden runs in this cluster, and provides shared objects.
+        login_secret: Secret with the users of the monitoring.
+        wildcard_certificate: Secret with a certificate for all names below the ingress domain; empty if none.
     """
 
     config: GardenletConfiguration
@@ -62,5 +64,5 @@ class SeedOperation:
 
     @property
     def asked(self) -> str:
-        """What a person asks for, by the annotation."""
+        """Operation that a user requests by annotation."""
         return annotations(self.seed).get(keys.OPERATION, "")

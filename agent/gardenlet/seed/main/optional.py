@@ -1,6 +1,6 @@
-"""How components of a seed are deployed and removed: see `components.seed_component`.
+"""Deployment and deletion of a seed's components: see `components.seed_component`.
 
-One that is left out is removed if it was deployed before. What another gardenlet has deployed is not touched then.
+A component that is not selected is deleted if it was deployed before, except if another gardenlet has deployed it.
 """
 
 from agent.gardenlet.components.sample import kinds_in_seed
@@ -15,12 +15,17 @@ _GONE_SECONDS = 300.0
 
 
 def is_brought(component: SeedComponent, operation: SeedOperation) -> bool:
-    """By the garden: then it is not touched."""
+    """Whether the garden provides the component, so that it is left alone."""
     return component.is_of_garden and operation.is_garden
 
 
 async def reconcile(operation: SeedOperation, component: SeedComponent) -> None:
-    """Deploy it, or remove it. Raises ReconcileError, KubeError."""
+    """Deploy a component, or delete it.
+
+    Raises:
+        ReconcileError: it can't be deployed or deleted.
+        KubeError: a request failed.
+    """
     if component.name in operation.components and component.is_wanted(_inputs(operation)):
         await deploy(operation, component)
     else:
@@ -28,7 +33,12 @@ async def reconcile(operation: SeedOperation, component: SeedComponent) -> None:
 
 
 async def deploy(operation: SeedOperation, component: SeedComponent) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Deploy a component.
+
+    Raises:
+        ReconcileError: it can't be deployed.
+        KubeError: a request failed.
+    """
     served = [each for each in component.asks_for if await operation.cluster.discovery.is_served(each)]
     inputs = _inputs(operation, *served)
     for config in component.secrets(inputs):
@@ -37,7 +47,12 @@ async def deploy(operation: SeedOperation, component: SeedComponent) -> None:
 
 
 async def destroy(operation: SeedOperation, component: SeedComponent) -> None:
-    """Returns when it is gone. Raises ReconcileError, KubeError."""
+    """Delete a component, and wait until it is gone.
+
+    Raises:
+        ReconcileError: it is not gone in time.
+        KubeError: a request failed.
+    """
     await operation.objects.destroy(component.name, kinds_in_seed(component), seconds=_GONE_SECONDS)
 
 
@@ -55,6 +70,6 @@ def _inputs(operation: SeedOperation, *served: Resource) -> SeedInputs:
 
 
 def is_needed(stage: Stage, operation: SeedOperation) -> bool:
-    """Whether a component that is deployed needs these definitions."""
+    """Whether a deployed component needs these definitions."""
     needing = {each.name for each in COMPONENTS if stage in each.needs} | ({"istio"} if stage is Stage.ISTIO else set())
     return not needing.isdisjoint(operation.components)

@@ -1,12 +1,12 @@
-"""One pass over the own Seed: what the seed cluster needs is deployed, or removed, and the Seed says how it went.
+"""One reconciliation of the own Seed: its components are deployed, or deleted, and the status reports the result.
 
-    begun         what is known of the seed is in the status, with the generation that is worked on
-    prerequisites of others: Secrets of the garden, a version of Kubernetes
+    begun         known facts about the seed are written to the status, with the observed generation
+    prerequisites provided by others: Secrets of the garden, a version of Kubernetes
     flow          RECONCILE or DELETE
     ended         one more write of the status
 
-A conflict about the Seed itself is another pass, without any report. A process that ends in between leaves
-`Processing`; the next one does all of it once more, and finds most of it done.
+A conflict on the Seed itself causes another pass, without a report. A process that ends in between leaves
+`Processing`; the next one repeats everything, and finds most of it done.
 """
 
 from collections.abc import Callable
@@ -107,10 +107,15 @@ class Reconciler:
             await self._fail(seed, refusal_of(error))
             raise ReconcileError(str(error)) from error
 
-    # --- the status
+    # --- status
 
     async def _begin(self, seed: Object, identity: Object | None) -> Object:
-        """The Seed with the status of an operation that has begun. Raises KubeError, PrerequisiteMissing."""
+        """Return the Seed with the status of a started operation.
+
+        Raises:
+            KubeError: a request failed.
+            PrerequisiteMissing: a prerequisite is missing.
+        """
         fields = status.begun(
             seed,
             gardener=self.gardener,
@@ -123,7 +128,7 @@ class Reconciler:
         return await self.statuses.write(seed, fields)
 
     async def _fail(self, seed: Object, said: str, *, progress: int | None = None) -> None:
-        """That the error can't be written does not hide it."""
+        """Write an error to the status; a failure to do so does not hide the error."""
         try:
             await self.statuses.update(
                 seed, lambda present: status.failed(seed, present, said, progress=progress, now=self.clock())
@@ -137,7 +142,7 @@ class Reconciler:
     async def _succeed(self, seed: Object) -> Object:
         return await self.statuses.update(seed, lambda present: status.succeeded(seed, present, now=self.clock()))
 
-    # --- reconciling
+    # --- reconciliation
 
     async def _reconcile(self, seed: Object, identity: Object | None) -> Result:
         seed = await ensure_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
@@ -175,7 +180,9 @@ class Reconciler:
         return prerequisites.garden_secrets(await self.garden.client.list(SECRETS, selection))
 
     async def _prepare(self, seed: Object) -> str:
-        """What no task waits for, since all of them may need it. Returns the name of the wildcard certificate."""
+        """Prepare namespaces before the flow, since all tasks may need them. Return the name of the wildcard
+        certificate.
+        """
         zones = mapping(mapping(seed["spec"]).get("provider")).get("zones") or []
         for namespace in labelled_namespaces.objects(zones=zones):
             await share(self.seed.client, NAMESPACES, namespace)
@@ -185,7 +192,7 @@ class Reconciler:
     async def _open_keys(self) -> SecretsManager:
         return await SecretsManager.open(self.seed.client, GARDEN, clock=self.seed.clock, renews_authorities=True)
 
-    # --- deleting
+    # --- deletion
 
     async def _delete(self, seed: Object, identity: Object | None) -> Result:
         if users := await self._users(key(seed).name):
@@ -200,12 +207,12 @@ class Reconciler:
         await self.objects.destroy(_MONITORING, [SECRETS.type_meta], seconds=_REMOVED_SECONDS)
         await self._mark_finalised(seed)
         seed = await self._succeed(seed)
-        # Others write conditions at any time: that is no reason to delete all of it once more.
+        # Other clients write conditions at any time: a conflict is no reason to repeat the whole deletion.
         await release(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
         return Done()
 
     async def _users(self, seed: str) -> list[str]:
-        """Asks the API server: what a watch has not reported yet would lose its seed."""
+        """Shoots of the Seed, from the API server: a Shoot that the watch has not reported yet would lose its seed."""
         found = set()
         for selector in selectors_of_users(seed):
             page = await self.garden.client.list_page(
@@ -215,7 +222,7 @@ class Reconciler:
         return sorted(found)
 
     async def _mark_finalised(self, seed: Object) -> None:
-        """So that a restart of this process does not bring the Seed back."""
+        """Prevent that a restart of this process recreates the Seed."""
         marker = finalised_marker(seed, self.config.seed)
         name = key(marker)
         live = await self.seed.client.find(CONFIG_MAPS, name)
@@ -225,12 +232,17 @@ class Reconciler:
             body = {"metadata": {"uid": uid(live)}, "data": marker["data"]}
             await self.seed.client.patch(CONFIG_MAPS, name, body)
 
-    # --- the flow
+    # --- flow
 
     async def _run(
         self, graph: Graph[SeedOperation], seed: Object, identity: Object | None, made: SecretsManager, **names: str
     ) -> None:
-        """Raises FlowFailed, FlowCanceled."""
+        """Run a flow.
+
+        Raises:
+            FlowFailed: tasks failed.
+            FlowCanceled: it took too long.
+        """
         operation = SeedOperation(
             config=self.config,
             seed=seed,
@@ -255,7 +267,7 @@ class Reconciler:
         return await self.seed.client.find(CONFIG_MAPS, Key(labelled_namespaces.KUBE_SYSTEM, cluster_identity.NAME))
 
     async def _identity(self, seed: Object, live: Object | None) -> str:
-        """Of the cluster; once it is in the status, it stays."""
+        """Identity of the cluster; one that is in the status stays."""
         known = text(mapping(seed.get("status")).get("clusterIdentity"))
         if found := known or cluster_identity.identity_in(live):
             return found

@@ -1,6 +1,6 @@
-"""What a person asks for by an annotation of the Seed: new tokens and a new certificate.
+"""Renewals that a user requests by an annotation of the Seed: new tokens and a new certificate.
 
-The annotation goes when the work is done, if it still says so; a crash in between leaves it, and all is done once more.
+The annotation is removed when the work is done, unless it has changed; after a crash in between, the work is repeated.
 """
 
 from agent.gardenlet.seed.main.operation import SeedOperation
@@ -19,19 +19,32 @@ _OF_WORKLOAD_IDENTITIES = f"{keys.SECURITY_PURPOSE}={keys.PURPOSE_WORKLOAD_IDENT
 
 
 async def renew_access_secrets(operation: SeedOperation) -> None:
-    """Tokens of ServiceAccounts of the garden. Raises KubeError."""
+    """Renew tokens of the garden's ServiceAccounts.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await _expire(operation, _OF_SERVICE_ACCOUNTS, keys.TOKEN_RENEW_TIMESTAMP)
     await _done(operation, keys.OPERATION_RENEW_ACCESS_SECRETS)
 
 
 async def renew_workload_identity_tokens(operation: SeedOperation) -> None:
-    """Raises KubeError."""
+    """Renew tokens of WorkloadIdentities.
+
+    Raises:
+        KubeError: a request failed.
+    """
     await _expire(operation, _OF_WORKLOAD_IDENTITIES, keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP)
     await _done(operation, keys.OPERATION_RENEW_WORKLOAD_IDENTITY_TOKENS)
 
 
 async def renew_kubeconfig(operation: SeedOperation) -> None:
-    """The certificate with which this process talks to the garden. Raises KubeError, TerminalError."""
+    """Renew the certificate of this process for the garden.
+
+    Raises:
+        KubeError: a request failed.
+        TerminalError: no Secret is configured.
+    """
     secret = operation.config.garden_client_connection.kubeconfig_secret
     if secret is None:
         asked = f"{keys.OPERATION}={keys.OPERATION_RENEW_KUBECONFIG}"
@@ -45,7 +58,7 @@ async def renew_kubeconfig(operation: SeedOperation) -> None:
 
 
 async def _expire(operation: SeedOperation, label_selector: str, annotation: str) -> None:
-    """Without the time of its next renewal, a token is renewed at once."""
+    """Remove the time of the next renewal from Secrets, so that their tokens are renewed at once."""
     client = operation.cluster.client
 
     async def expire(secret: Object) -> None:
@@ -63,4 +76,4 @@ async def _done(operation: SeedOperation, asked: str) -> None:
     try:
         await operation.garden.client.patch(SEEDS, operation.name, patch, content_type=JSON_PATCH)
     except (NotFound, Invalid):
-        return  # something else is asked for by now
+        return  # the annotation has changed meanwhile

@@ -1,4 +1,4 @@
-"""Waiting for what others do in the garden and in the seed."""
+"""Waiting for changes by other programs in the garden and in the seed."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -21,7 +21,11 @@ _MOST_NAMED = 10
 
 
 async def until_extensions_are_ready(operation: SeedOperation) -> None:
-    """Raises ReconcileError."""
+    """Wait for required extensions.
+
+    Raises:
+        ReconcileError: they are not ready in time.
+    """
 
     def problem() -> str:
         return unready_extensions(
@@ -34,7 +38,11 @@ async def until_extensions_are_ready(operation: SeedOperation) -> None:
 
 
 async def until_installations_are_gone(operation: SeedOperation) -> None:
-    """Their extensions clean up with what the seed still has. Raises ReconcileError."""
+    """Wait for the clean-up of extensions, which need objects of the seed.
+
+    Raises:
+        ReconcileError: they are not gone in time.
+    """
 
     def problem() -> str:
         return _still_there("ControllerInstallations", (key(each).name for each in operation.installations.values()))
@@ -43,9 +51,11 @@ async def until_installations_are_gone(operation: SeedOperation) -> None:
 
 
 async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
-    """Asks the API server: what a watch has not reported yet would lose its objects.
+    """Poll the API server: a ManagedResource that a watch has not reported yet would lose its objects.
 
-    Raises: ReconcileError, KubeError.
+    Raises:
+        ReconcileError: they are not gone in time.
+        KubeError: a request failed.
     """
     until = asyncio.get_running_loop().time() + _GONE_SECONDS
     while problem := await _managed_resources(operation):
@@ -73,7 +83,7 @@ def _still_there(what: str, names: Iterable[str]) -> str:
 
 
 async def _until_none(problem: Callable[[], str], *stores: Store[Any], seconds: float) -> None:
-    """Return when there is no problem; it is looked for again when one of the stores changes."""
+    """Return when there is no problem; check again whenever a store changes."""
     changed = asyncio.Event()
     unsubscribe = [store.subscribe(lambda _: changed.set()) for store in stores]
     try:

@@ -1,4 +1,4 @@
-"""The resource manager of a seed: deployed, or a process of this computer that only has to be at work."""
+"""The resource manager of a seed: deployed, or a local process that must be active."""
 
 from datetime import datetime, timedelta
 
@@ -19,11 +19,16 @@ from process.configuration.fields import as_object
 _READY_SECONDS = 300.0
 _GONE_SECONDS = 300.0
 _NAME = Key(GARDEN, resource_manager.NAME)
-"""Of its Deployment, and of its Lease."""
+"""Name of its Deployment and its Lease."""
 
 
 async def deploy(operation: SeedOperation) -> None:
-    """Returns when it is at work. Raises ReconcileError, KubeError."""
+    """Deploy the resource manager, and wait until it is ready or holds its Lease.
+
+    Raises:
+        ReconcileError: that takes too long.
+        KubeError: a request failed.
+    """
     if RESOURCE_MANAGER not in operation.components:
         await _until_held(operation)
         return
@@ -34,7 +39,12 @@ async def deploy(operation: SeedOperation) -> None:
 
 
 async def destroy(operation: SeedOperation) -> None:
-    """With what its garbage collector can't remove any more. Raises ReconcileError, KubeError."""
+    """Delete the resource manager, and the objects that its garbage collector can't delete any more.
+
+    Raises:
+        ReconcileError: it is not gone in time.
+        KubeError: a request failed.
+    """
     kinds = resource_manager.objects(resource_manager.Values(image="", server_secret="", ca_bundle=""))
     await operation.objects.destroy(resource_manager.NAME, kinds, seconds=_GONE_SECONDS)
     await operation.objects.destroy_collected()
@@ -70,7 +80,7 @@ async def _until_held(operation: SeedOperation) -> None:
 
 
 def not_held(lease: Object | None, *, now: datetime) -> str:
-    """What is missing until a replica holds the Lease; empty: nothing."""
+    """Reason why no replica holds the Lease; empty if one does."""
     if lease is None:
         return "no resource manager has ever run: start it, or have it deployed"
     renewed, seconds = time_or_none(spec(lease).get("renewTime")), integer(spec(lease).get("leaseDurationSeconds"))

@@ -1,1 +1,1 @@
-"""What is in the state of a Shoot, and what is taken out of it: pure."""
+"""Pure functions: content of a Shoot's state, and its use in a restoration."""

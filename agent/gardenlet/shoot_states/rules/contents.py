@@ -1,6 +1,6 @@
-"""The state of a Shoot: that of living objects, what was saved of them before, and what each of them gets back.
+"""The state of a Shoot: from live objects and previously saved data, and its parts for each restored object.
 
-Saved are keys and certificates that have to stay the same, what extensions have noted, and the machines that run.
+It has keys and certificates that must not change, states of extensions, and the existing machines.
 """
 
 import base64
@@ -20,13 +20,13 @@ _TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences",
 def state(
     *, secrets: Iterable[Object], extensions: Iterable[Object], data: Mapping[str, Object], machines: Object | None
 ) -> Object:
-    """The `spec` of a ShootState.
+    """Build the `spec` of a ShootState.
 
     Args:
-        secrets: that stay the same on another seed.
+        secrets: those that move to another seed.
         extensions: extension objects, of all kinds.
         data: objects that these refer to, by kind and name as `<kind>/<name>`.
-        machines: by deployment; None: the Shoot has no workers.
+        machines: by deployment; None if the Shoot has no workers.
     """
     gardener = persisted.entries(secrets)
     if machines is not None:
@@ -40,18 +40,18 @@ def state(
 
 
 def references(extension: Object) -> list[tuple[str, Object]]:
-    """Names and references of the objects that an extension wants to have with its state."""
+    """Names and references of the objects that an extension saves with its state."""
     listed = mappings(mapping(extension.get("status")).get("resources"))
     return [(text(each.get("name")), mapping(each.get("resourceRef"))) for each in listed]
 
 
 def referenced(obj: Object) -> Object:
-    """How an object is kept that the state of an extension refers to."""
+    """Saved form of an object to which the state of an extension refers."""
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": key(obj).name, "data": _bare(obj)}
 
 
 def machines(deployments: Sequence[Object], sets: Sequence[Object], all_machines: Sequence[Object]) -> Object:
-    """The machines of each deployment, so that these are taken over and no new ones made."""
+    """Machines of each deployment, so that a restoration adopts them instead of creating new ones."""
     return {
         key(each).name: {
             "replicas": spec(each).get("replicas", 0),
@@ -87,11 +87,11 @@ def _bare(obj: Object) -> Object:
     return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": meta}
 
 
-# --- what was saved before
+# --- previously saved state
 
 
 def merged(saved: Object, living: Object) -> Object:
-    """A `spec` with all that was saved, and in its place what lives now."""
+    """Merge two `spec`s; entries of live objects take precedence over saved ones."""
     found = dict(entries(saved))
     for identity, each in entries(living):
         if identity[0] == "extensions" or each.get("data") is not None or identity not in found:
@@ -100,18 +100,18 @@ def merged(saved: Object, living: Object) -> Object:
 
 
 def without_gone(saved: Object, living: Object) -> Object:
-    """A `spec` with all keys that were saved, and of extensions only what has a state now."""
+    """Saved `spec` with all keys, but only those extensions that have a state now."""
     there = {identity for identity, _ in entries(living)}
     return of_entries(each for each in entries(saved) if each[0][0] == "gardener" or each[0] in there)
 
 
 def holds(state: Object, saved: Object) -> bool:
-    """Whether there is an entry in the state for each that was saved."""
+    """Whether the state has an entry for each saved one."""
     return {identity for identity, _ in entries(saved)} <= {identity for identity, _ in entries(state)}
 
 
 def lost_secrets(saved: Object, living: Object) -> list[str]:
-    """What there are keys of in the state, and not in the seed any more: names of configs."""
+    """Names of configs with keys in the state, but not in the seed any more."""
     return sorted(_configs(saved) - _configs(living))
 
 
@@ -124,16 +124,16 @@ def _configs(state: Object) -> set[str]:
     return {string_map(each.get("labels")).get(NAME) or text(each.get("name")) for each in secrets}
 
 
-# --- what is taken out of it
+# --- restoration
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What an extension on another Seed has left for one of its objects.
+    """State of one object that an extension on another Seed has left.
 
     Attributes:
-        status: the fields that its status gets before the extension goes on with it.
-        objects: that these refer to, without a namespace.
+        status: status fields to set before the extension continues.
+        objects: objects to which these refer, without a namespace.
     """
 
     status: Object
@@ -144,7 +144,7 @@ NOTHING = Left({})
 
 
 def left_for(state: Object, manifest: Object) -> Left:
-    """Args: state: the `spec` of a ShootState. manifest: an extension object."""
+    """Find the state of the extension object `manifest` in the `spec` of a ShootState."""
     name, purpose = key(manifest).name, text(spec(manifest).get("purpose"))
     for each in mappings(state.get("extensions")):
         if (each.get("kind"), text(each.get("name")), text(each.get("purpose"))) == (manifest["kind"], name, purpose):

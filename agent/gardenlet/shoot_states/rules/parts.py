@@ -1,7 +1,8 @@
-"""How the state of a Shoot is divided into objects that a database takes: pure.
+"""Division of a Shoot's state into objects that the database accepts: pure.
 
-Whoever saves it may end between two of them. So that all that was saved is in them at any time, an entry stays in its
-part, or moves to a later one, and later ones are written first. Of an entry that is in two parts, the later one counts.
+The process may end between two writes. So that all saved entries exist at any time, an entry stays in its part, or
+moves
+to a later one, and later ones are written first. If an entry is in two parts, the later one is used.
 """
 
 import json
@@ -12,7 +13,7 @@ from gardener.garden.shoot_states import MOST_PARTS
 from kube.objects import Object, mappings, text
 
 LONGEST = 1 << 20
-"""Bytes of one part, as JSON: a database takes objects of little more."""
+"""Maximum size of one part as JSON, in bytes: databases accept little more."""
 _FIELDS = ("gardener", "extensions", "resources")
 
 Identity = tuple[str, ...]
@@ -23,36 +24,37 @@ class TooLarge(Exception):
 
 
 def entries(state: Object) -> Iterator[tuple[Identity, Object]]:
-    """Args: state: the `spec` of a ShootState."""
+    """Yield the entries of a ShootState's `spec` with their identities."""
     for field in _FIELDS:
         for each in mappings(state.get(field)):
             yield (field, *(text(each.get(name)) for name in ("type", "kind", "name", "purpose"))), each
 
 
 def of_entries(found: Iterable[tuple[Identity, Object]]) -> Object:
-    """The `spec` of a ShootState; of two entries of one identity it has the later one."""
+    """Build the `spec` of a ShootState; of entries with the same identity, the last one is used."""
     kept = dict(found)
     return {field: [entry for identity, entry in kept.items() if identity[0] == field] for field in _FIELDS}
 
 
 def together(parts: Iterable[Object]) -> Object:
-    """The whole. Args: parts: `spec`s of ShootStates, in their order."""
+    """Join the `spec`s of ShootStates, in their order."""
     return of_entries(each for part in parts for each in entries(part))
 
 
 def divided(state: Object, before: Sequence[Object]) -> list[Object]:
-    """Its parts; there is one at least.
+    """Divide a state into at least one part.
 
     Args:
         state: a whole `spec`.
-        before: its parts as they were saved last.
+        before: the parts of the last save.
 
-    Raises: TooLarge.
+    Raises:
+        TooLarge: it does not fit into the parts.
     """
     places = {identity: number for number, part in enumerate(before) for identity, _ in entries(part)}
     found = dict[Identity, int]()
     left = [LONGEST] * MOST_PARTS
-    # What has a place gets it before others fill it.
+    # Entries with a previous part are placed first, before others fill it.
     for identity, entry in sorted(entries(state), key=lambda each: each[0] not in places):
         size = _size(entry)
         fitting = (number for number in range(places.get(identity, 0), MOST_PARTS) if size <= left[number])

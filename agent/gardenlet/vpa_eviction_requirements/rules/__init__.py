@@ -1,1 +1,1 @@
-"""What a VerticalPodAutoscaler has to require: pure."""
+"""Pure functions: eviction requirements of a VerticalPodAutoscaler."""

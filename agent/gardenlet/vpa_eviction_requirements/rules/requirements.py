@@ -1,7 +1,7 @@
-"""What a VerticalPodAutoscaler has to require before pods are evicted, and until when.
+"""Eviction requirements of a VerticalPodAutoscaler, and the time of their next change.
 
-    never                        pods are evicted only to get more
-    in-maintenance-window-only   so it is outside the maintenance window; inside, they may get less, too
+    never                        pods are evicted only to scale up
+    in-maintenance-window-only   the same outside of the maintenance window; inside, pods may also be scaled down
 
 The window counts from five minutes before it begins until five minutes before it ends: an eviction takes a while.
 """
@@ -17,24 +17,28 @@ from kube.objects import Object
 NEVER = "never"
 IN_WINDOW_ONLY = "in-maintenance-window-only"
 ONLY_MORE: list[Object] = [{"resources": ["memory", "cpu"], "changeRequirement": "TargetHigherThanRequests"}]
-"""The requirement, in the order in which the original writes it."""
+"""The requirement, ordered as by the original."""
 _EARLIER = timedelta(minutes=5)
 
 
 class RestrictionError(Exception):
-    """The annotations do not say what to require. The message says what is wrong with them."""
+    """The annotations are invalid; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Required:
     requirements: list[Object]
-    """All that it has to have."""
+    """All requirements."""
     until: datetime | None = None
-    """When something else is required; None: the annotations have to change first."""
+    """Time of the next change; None if only a change of the annotations changes them."""
 
 
 def required(annotations: Mapping[str, str], *, now: datetime) -> Required:
-    """Raises RestrictionError."""
+    """Return the requirements.
+
+    Raises:
+        RestrictionError: the annotations are invalid.
+    """
     restriction = annotations.get(keys.DOWNSCALE_RESTRICTION, "")
     if restriction == NEVER:
         return Required(ONLY_MORE)

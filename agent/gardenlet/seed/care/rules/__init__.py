@@ -1,1 +1,1 @@
-"""What the condition says: pure."""
+"""Pure functions: content of the condition."""

@@ -1,4 +1,4 @@
-"""What the components of a seed are like: one function from its ManagedResources to the condition of the Seed."""
+"""Health of a seed's components: one function from its ManagedResources to the condition of the Seed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from kube.objects import Object, condition, key, mapping
 POLICIES_MISSING = "NetworkPoliciesMissing"
 NOT_REPORTED = "ManagedResourceNotReported"
 SHOWN = 10
-"""Namespaces whose missing policies are named."""
+"""Maximum number of listed namespaces with missing policies."""
 
 
 def found_in(
@@ -21,14 +21,14 @@ def found_in(
     is_answered: Callable[[Object], bool],
     now: datetime,
 ) -> Condition:
-    """What the check says: `False` for the first problem, sorted by namespace and name.
+    """Result of the check: `False` for the first problem, sorted by namespace and name.
 
-    It is `Progressing` if nothing is wrong, but something was written of which the status says nothing yet.
+    It is `Progressing` if there is no problem, but a status is older than the last write.
 
     Args:
-        managed_resources: those that count.
-        missing_policies: names of policies by namespaces, of those where another program makes them.
-        is_answered: whether the status of a ManagedResource belongs to what was written last.
+        managed_resources: the relevant ones.
+        missing_policies: names of missing policies by namespace, where another program creates them.
+        is_answered: whether the status of a ManagedResource belongs to its last write.
         now: of the check.
     """
     waiting = None
@@ -47,12 +47,12 @@ def found_in(
 
 
 def wanted(seed: Object, found: Condition, *, threshold: float | None, now: datetime) -> Condition | None:
-    """The condition to write; None: it stays as it is."""
+    """Condition to write; None if it stays unchanged."""
     old = condition(seed, found.type)
     if found.status == "False":
         operation = mapping(mapping(seed.get("status")).get("lastOperation"))
         return failed(old, found, threshold=threshold, last_operation=operation, now=now)
-    # What was wrong may be so still.
+    # The problem may still exist.
     is_wrong = old is not None and old.get("status") == "False"
     return None if found.status == IN_PROGRESS and is_wrong else found
 

@@ -1,4 +1,4 @@
-"""What has to be there before a seed can be reconciled: texts of what is missing, empty if it is."""
+"""Prerequisites of a seed's reconciliation."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ _READY = {INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
 
 
 class PrerequisiteMissing(ValueError):
-    """Something that others provide is not there."""
+    """A prerequisite that others must provide is missing."""
 
 
 # --- Secrets of the garden
@@ -31,14 +31,18 @@ class PrerequisiteMissing(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GardenSecrets:
-    """Of the Seed's namespace in the garden, as far as the seed needs them."""
+    """Required Secrets of the Seed's namespace in the garden."""
 
     monitoring: Object
-    """With the users of its monitoring."""
+    """Secret with the users of the monitoring."""
 
 
 def garden_secrets(secrets: Iterable[Object]) -> GardenSecrets:
-    """Raises PrerequisiteMissing."""
+    """Select the required Secrets.
+
+    Raises:
+        PrerequisiteMissing: one is missing or ambiguous.
+    """
     by_role: dict[str, list[Object]] = {}
     for secret in secrets:
         by_role.setdefault(labels(secret).get(keys.ROLE, ""), []).append(secret)
@@ -54,7 +58,7 @@ def garden_secrets(secrets: Iterable[Object]) -> GardenSecrets:
 
 
 def monitoring_copy(secret: Object) -> Object:
-    """The users of the monitoring, in the seed."""
+    """Secret with the users of the monitoring, for the seed."""
     meta = {
         "name": f"seed-{key(secret).name}",
         "namespace": "garden",
@@ -69,9 +73,10 @@ def monitoring_copy(secret: Object) -> Object:
 
 
 def wildcard_certificate(secrets: Sequence[Object]) -> str:
-    """The name of the one that stands for all names below the seed's ingress domain; empty: there is none.
+    """Name of the certificate for all names below the seed's ingress domain; empty if there is none.
 
-    Raises: PrerequisiteMissing
+    Raises:
+        PrerequisiteMissing: there are several.
     """
     if len(secrets) > 1:
         raise PrerequisiteMissing(
@@ -87,7 +92,11 @@ WILDCARD_SELECTOR = f"{keys.ROLE}={_CONTROL_PLANE_CERTIFICATE}"
 
 
 def demand_version(version: str) -> None:
-    """Raises PrerequisiteMissing."""
+    """Check the version of Kubernetes.
+
+    Raises:
+        PrerequisiteMissing: it is too old.
+    """
     found = _VERSION.match(version)
     if found is not None and (int(found[1]), int(found[2])) < OLDEST_KUBERNETES:
         oldest = ".".join(map(str, OLDEST_KUBERNETES))
@@ -95,7 +104,7 @@ def demand_version(version: str) -> None:
 
 
 def has_vertical_pod_autoscaler(seed: Object) -> bool:
-    """Whether the gardenlet installs it; so it is unless the Seed says no."""
+    """Whether the gardenlet installs the vertical pod autoscaler; true unless the Seed disables it."""
     return at(seed, "spec", "settings", "verticalPodAutoscaler", "enabled") is not False
 
 
@@ -103,7 +112,7 @@ def has_vertical_pod_autoscaler(seed: Object) -> bool:
 
 
 def unready_extensions(seed: Object, *, installations: Iterable[Object], registrations: Mapping[str, Object]) -> str:
-    """Which extensions that the Seed needs are not installed, or not healthy."""
+    """Message with required extensions that are not installed or not healthy; empty if none."""
     ready = {
         each
         for installation in installations

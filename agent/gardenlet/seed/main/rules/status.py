@@ -1,4 +1,4 @@
-"""What is written into the status of a Seed, from the start of an operation to its end."""
+"""Status of a Seed, from the start of an operation to its end."""
 
 from datetime import datetime
 from typing import Any
@@ -44,7 +44,7 @@ def begun(
     resources: Resources,
     now: datetime,
 ) -> Object:
-    """Fields of the status when an operation on the Seed begins."""
+    """Status fields for a started operation on the Seed."""
     of_type = operation_type(seed)
     fields: Object = {
         "lastOperation": operations.operation(of_type, "Processing", 0, _BEGUN[of_type], now=now),
@@ -59,7 +59,7 @@ def begun(
 
 
 def capacities(resources: Resources) -> Object:
-    """Both maps as a whole; none if no capacity is configured, so that what the status has of them stays."""
+    """Both capacity fields as a whole; none if no capacity is configured, so that those in the status stay."""
     if not resources.capacity:
         return {}
     capacity = {name: str(amount) for name, amount in resources.capacity.items()}
@@ -74,7 +74,7 @@ def _without(amount: str, reserved: Any) -> str:
 
 
 def progressing(status: Object, snapshot: Snapshot, *, now: datetime) -> Object:
-    """The status while a flow runs."""
+    """Status of a running flow."""
     of_type = mapping_at(status, "lastOperation").get("type") or "Reconcile"
     operation = operations.operation(of_type, "Processing", snapshot.progress, snapshot.description, now=now)
     return {**status, "lastOperation": operation}
@@ -88,7 +88,7 @@ def succeeded(seed: Object, status: Object, *, now: datetime) -> Object:
 
 
 def failed(seed: Object, status: Object, text: str, *, progress: int | None = None, now: datetime) -> Object:
-    """Args: text: with all that went wrong. progress: None: as was said last."""
+    """Status of a failed operation; `text` has all errors, and `progress` is None to keep the last one."""
     description = f"{text} Operation will be retried."
     if progress is None:
         progress = integer(mapping_at(status, "lastOperation").get("progress"))
