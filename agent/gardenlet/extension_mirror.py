@@ -258,8 +258,7 @@ class ExtensionMirror:
         """Trigger a restoration from the state of another seed, and return the annotations.
 
         While the object waits for its state, it gets that first, so this is safe to interrupt and repeat. `namespace`
-        is that
-        of the objects to which the state refers.
+        is that of the objects to which the state refers.
 
         Raises:
             KubeError: a request failed.

@@ -147,9 +147,7 @@ class Reconciler:
             await self.status.processing(bucket, kind, _STARTED)
 
     async def _succeed(self, bucket: Object, kind: str, extension: Object) -> None:
-        """Report success; the reference to a generated Secret is written before the Secret, so that its owner can be
-        found.
-        """
+        """Report success; the reference to a generated Secret is written before the Secret, which shows its owner."""
         fields: Object = {"providerStatus": at(extension, "status", "providerStatus")}
         generated = mapping(at(extension, "status", "generatedSecretRef"))
         if generated:

@@ -2,7 +2,7 @@
 
 BackupEntries      of the own Seed: new or departing ones, spec changes and deletions
 BackupBuckets      of the own Seed: changes of the operation or of fields that entries use enqueue all their entries;
-                   a bucket that becomes usable enqueues the failed ones
+                   another change of its usability enqueues the failed ones
 extension objects  of the same name: responses of the extension, while the Shoot has a Cluster object
 Cluster objects    that are observed only after the extension responded
 """

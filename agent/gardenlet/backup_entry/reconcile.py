@@ -232,8 +232,7 @@ class Reconciler:
         """Remove the label of this Seed, by which gardenlets select their entries; status writes don't change labels.
 
         The garden may refuse the write because the entry belongs to another Seed by now. Then the label goes with the
-        next
-        write of the program that moves the Shoot.
+        next write of the program that moves the Shoot.
         """
         if (label := f"{SEED_LABEL_PREFIX}{self.seed_name}") in labels(entry):
             name = key(entry)

@@ -28,8 +28,7 @@ def operation_on(entry: Object, *, seed: str) -> str:
     """Operation that the gardenlet of the Seed has to run; empty if none.
 
     A cancelled migration is a restoration on the Seed that still has the backups. After a migration, the destination
-    Seed
-    waits until a restoration is requested.
+    Seed waits until a restoration is requested.
     """
     if responsible_seed(entry) != seed:
         return ""

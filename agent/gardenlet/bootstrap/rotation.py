@@ -48,7 +48,7 @@ REASON_FAILED = "GardenletCertificateRotationFailed"
 REASON_NOT_FITTING = "GardenAuthorityNotFitting"
 AUTHORITY_SECONDS = 600.0
 _LONGEST_PAUSE = 60.0
-"""Bound, since the clock may be corrected meanwhile."""
+"""Maximum pause in seconds, since the clock may be corrected meanwhile."""
 _PUBLISHED, _PUBLISHED_KEY = "kube-root-ca.crt", "ca.crt"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

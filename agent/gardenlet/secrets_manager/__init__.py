@@ -11,8 +11,8 @@ Secret has a hash of its config, so that another config, another CA or a rotatio
 Pods that mount it are replaced. A Secret never changes.
 
 A pass reads all Secrets once. A Secret of the right name is used. Otherwise one whose content fits the config is
-adopted, even with another hash in its name: other programs and releases compute other hashes. Otherwise it is generated,
-outside of the event loop. After a flow that has generated everything, other Secrets are deleted.
+adopted, even with another hash in its name: other programs and releases compute other hashes. Otherwise it is
+generated, outside of the event loop. After a flow that has generated everything, other Secrets are deleted.
 
 `rules` is pure: names and labels, rotation times, contents of Secrets.
 """

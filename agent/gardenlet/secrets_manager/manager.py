@@ -121,8 +121,7 @@ class SecretsManager:
         """Open a manager for one pass, with one read.
 
         It manages the Secrets of the program `identity` in the namespace. Times of requested rotations are by name of
-        the
-        config. `renews_authorities` also renews CAs before their expiry, not only the certificates that they sign.
+        the config. `renews_authorities` also renews CAs before their expiry, not only the certificates that they sign.
         """
         return cls(
             client,

@@ -22,7 +22,7 @@ NAME = "gardenlet"
 NO_AUTHORITY = frozenset({"none", "null"})
 """Configured values of the CA that select the system's CAs."""
 _KEPT = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify")
-"""Fields of the cluster that are kept from the bootstrap kubeconfig."""
+"""Fields of a cluster entry that are copied to the stored kubeconfig."""
 
 
 # --- the choice

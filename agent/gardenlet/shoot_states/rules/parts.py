@@ -1,8 +1,7 @@
 """Division of a Shoot's state into objects that the database accepts: pure.
 
 The process may end between two writes. So that all saved entries exist at any time, an entry stays in its part, or
-moves
-to a later one, and later ones are written first. If an entry is in two parts, the later one is used.
+moves to a later one, and later ones are written first. If an entry is in two parts, the later one is used.
 """
 
 import json
