@@ -14,8 +14,7 @@ _MINUTE = 60.0
 
 
 def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
-    """Response of etcd-druid. It has no timestamp, so it belongs to a generation, and to the kick that was picked up.
-    """
+    """Response of etcd-druid. It has no timestamp, so it belongs to a generation, and to the kick that it removed."""
     status, wanted = mapping(etcd.get("status")), integer(spec(etcd).get("replicas"))
     if is_deleting(etcd):
         return Pending("it is being deleted")
