@@ -61,7 +61,7 @@ def _overwrites() -> Overwrites:
     """Return the image overwrites of the environment.
 
     Raises:
-        StartError: they are invalid.
+        StartError: a file can't be read.
     """
     try:
         return overwrites(os.environ)
@@ -73,7 +73,7 @@ def _configured(config: GardenletConfiguration, others: Overwrites) -> Gardenlet
     """Return the configuration with the overwritten images.
 
     Raises:
-        StartError: an overwrite is invalid.
+        StartError: the overwrites or the configured images are invalid.
     """
     try:
         images, ignored = overwritten(config.images, others.images, for_workers=images_of_workers)
