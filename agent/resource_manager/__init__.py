@@ -1,1 +1,1 @@
-"""What only the resource manager runs: one package a controller, and beside them what several of them need."""
+"""Resource manager: one package for each controller, and modules that several of them need."""

@@ -1,7 +1,7 @@
-"""What the resource manager consists of, beside what all programs do; see `process.composition`.
+"""Parts of the resource manager that not every program has; see `process.composition`.
 
-caches          of ManagedResources and their Secrets: every replica holds them, to be able to take over at once
-servers         the status page, if it is wanted
+caches          ManagedResources and their Secrets: every replica keeps them to be able to take over at once
+servers         status page, if enabled
 work            bootstrap, then the control loops
 """
 
@@ -30,7 +30,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Parts:
     base.describe_leader({keys.CLASS: config.controllers.resource_class})
     rules = rules_of(config.controllers.health)
     source, target = base.clusters["source"], base.clusters["target"]
-    # From here on watches run: readiness must not see a moment without the watches it depends on.
+    # Watches run from here on: readiness must cover every watch that it depends on.
     source_objects = watch_source(source)
     page = config.server.status_page
     changes = RecentChanges(limit=KEPT if page.port else 0)
@@ -53,7 +53,7 @@ def compose(base: Composition[ResourceManagerConfiguration]) -> Parts:
 
     servers: list[HttpServer] = []
     if page.port:
-        # Imported only if it is wanted: that takes time.
+        # Import it only if the page is enabled: that takes time.
         from agent.resource_manager.status_page.object_page import LiveReader
         from agent.resource_manager.status_page.server import status_page_server
 

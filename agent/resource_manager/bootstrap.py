@@ -1,8 +1,8 @@
-"""What is looked at once, before controllers start: the identity of the source cluster, and whether it serves the kind.
+"""Checks before controllers start: the identity of the source cluster, and whether it serves ManagedResources.
 
-The identity is determined by the leader. It becomes part of the origin that applied objects carry, so guessing it wrong
-would orphan them: where it has to be known and is not, the process ends. Where the cluster does not serve
-ManagedResources, there is nothing to do until it does; what is said then is how to define them.
+The leader determines the identity. It becomes part of the origin of applied objects, so a wrong guess would orphan
+them: the process ends if the identity is required and unknown. While the cluster does not serve ManagedResources, the
+process waits, and logs how to define them.
 """
 
 from gardener.api.kinds import DEFINITION, MANAGED_RESOURCES
@@ -22,22 +22,22 @@ _KEY = "cluster-identity"
 
 
 class BootstrapError(Exception):
-    """The process can't begin to lead."""
+    """The process cannot begin to lead."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(f"failed during bootstrapping: unable to determine cluster id: {cause}")
 
 
 def must_be_read(configured: str) -> bool:
-    """Whether the identity is in the cluster and not in the configuration."""
+    """Whether the identity is read from the cluster instead of the configuration."""
     return configured in {FROM_CLUSTER, FROM_CLUSTER_IF_THERE}
 
 
 def identity_in(config_map: Object | None, *, configured: str) -> str:
-    """The identity that a ConfigMap holds; None stands for a ConfigMap that does not exist.
+    """Return the identity that a ConfigMap holds; None stands for a ConfigMap that does not exist.
 
     Raises:
-        BootstrapError: there is none, though the configuration says so.
+        BootstrapError: the ConfigMap has no identity, and the configuration requires one.
     """
     identity = ((config_map or {}).get("data") or {}).get(_KEY)
     if identity is not None:
@@ -49,7 +49,11 @@ def identity_in(config_map: Object | None, *, configured: str) -> str:
 
 
 async def cluster_identity(configured: str, client: Client) -> str:
-    """The identity of the source cluster, with at most one request. Raises BootstrapError."""
+    """Return the identity of the source cluster, with at most one request.
+
+    Raises:
+        BootstrapError: the ConfigMap cannot be read, or lacks a required identity.
+    """
     log = get_logger()
     identity = configured
     if must_be_read(configured):
@@ -71,7 +75,7 @@ def _unreadable(reason: str) -> BootstrapError:
 
 
 class DefinitionCheck:
-    """Looks once. That the kind comes is noticed by its watch.
+    """Checks once; the watch of ManagedResources notices a later definition.
 
     Args: discovery: of the source cluster.
     """

@@ -1,4 +1,4 @@
-"""What control loops get: the seam between the process and the controllers."""
+"""Context of control loops: the seam between the process and the controllers."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,7 @@ from process.clusters import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What is computed when it is scraped, from what control loops know."""
+    """Collectors that compute their values during a scrape, from the state of the control loops."""
 
     managed_resources: ManagedResourceCollector = field(default_factory=ManagedResourceCollector)
     tokens: TokenCollector = field(default_factory=partial(TokenCollector, COMPONENT.metrics_prefix))
@@ -23,19 +23,19 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What control loops are made from."""
+    """Dependencies of control loops."""
 
     config: ResourceManagerConfiguration
     source: Cluster
     target: Cluster
     recorder: EventRecorder
-    """Writes events into the source cluster."""
+    """Records events in the source cluster."""
     target_recorder: EventRecorder
-    """Writes events into the target cluster; the same one if the clusters are one."""
+    """Records events in the target cluster; the same recorder if the clusters are the same."""
     cluster_id: str
-    """Identity of the source cluster, part of the origin of objects; empty: none."""
+    """Identity of the source cluster, part of the origin of objects; empty if none."""
     health_rules: Rules = BUILT_IN
-    """What makes objects healthy."""
+    """Rules for the health of objects."""
     changes: RecentChanges = field(default_factory=lambda: RecentChanges(limit=0))
-    """What is done to objects is noted here, for the status page."""
+    """Record of changes of objects, for the status page."""
     metrics: Metrics = field(default_factory=Metrics)

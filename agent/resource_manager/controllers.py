@@ -1,4 +1,4 @@
-"""Which control loops there are: what a leader runs, and what every replica watches for them."""
+"""Control loops of a leader, and the caches that every replica keeps for them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ _SECRETS_BYTES = 16 << 20
 
 
 def watch_source(source: Cluster) -> Source:
-    """The caches that every replica keeps, so that it can take over at once."""
+    """Return the caches that every replica keeps, so that it can take over at once."""
     return Source(client=source.client, caches=source.caches, memory=_SECRETS_BYTES)
 
 
@@ -37,17 +37,17 @@ CONTROLLERS = Table[ResourceManagerConfiguration, Context](
         "network_policy": lambda config: config.controllers.network_policy.enabled,
         "node.agent_reconciliation_delay": (lambda config: config.controllers.node_agent_reconciliation_delay.enabled),
         "node.critical_components.controller": lambda config: config.controllers.node_critical_components.enabled,
-        # It has no switch of its own: it is of use to the webhook alone.
+        # It has no switch of its own: only the webhook uses it.
         "node.high_availability_config": lambda config: config.webhooks.high_availability_config.enabled,
         "token_invalidator.controller": lambda config: config.controllers.token_invalidator.enabled,
         "token_requestor": lambda config: config.controllers.token_requestor.enabled,
     },
 )
-"""Those that can be switched off."""
+"""Controllers that can be switched off."""
 
 
 def status_writer(context: Context, managed_resources: Store[Object]) -> StatusWriter:
-    """The one that all controllers of ManagedResources share."""
+    """Return the writer that all controllers of ManagedResources share."""
     is_wanted = context.config.controllers.health.ready_condition
 
     def complete(managed_resource: Object) -> Object:
@@ -59,9 +59,9 @@ def status_writer(context: Context, managed_resources: Store[Object]) -> StatusW
 def compose_controllers(
     context: Context, declared: Sequence[Declare[Context]], *, source_objects: Source, lister: Lister | None = None
 ) -> Sequence[ControlLoop]:
-    """The control loops of ManagedResources and those of the table; called when this process begins to lead.
+    """Return the control loops of ManagedResources and those of the table; called when this process begins to lead.
 
-    `declared` are those of the table that are switched on. The lister, of the status page, can ask them from then on.
+    `declared` are the enabled ones of the table. The lister of the status page can query all of them from then on.
     """
     controllers = context.config.controllers
     managed_by = controllers.managed_resource.managed_by_label_value

@@ -1,15 +1,15 @@
-"""The controller `garbage-collector`: deletes ConfigMaps and Secrets that nothing refers to; see `gardener.references`.
+"""The controller `garbage-collector`: deletes ConfigMaps and Secrets without references; see `gardener.references`.
 
-A round is made when this process begins to lead, then one in a sync period: list what may be collected, drop what is
-referred to, delete the rest. Nothing is watched: what refers to what is read when it is needed, which is seldom.
+A round starts when this process begins to lead, then once per sync period: list candidates, drop those with references,
+delete the rest. Nothing is watched: references are read when needed, which is seldom.
 
-A list that fails ends the round before anything is deleted, since a reference that is not seen would cost an object
-that pods need. Only a kind that is gone (see `kube.runtime.kind_definitions`) needs no list. Only metadata are read,
-page by page, and nothing is kept of them but the candidates.
+A list that fails ends the round before any deletion, since a missed reference would delete an object that pods need.
+Only a kind that is gone (see `kube.runtime.kind_definitions`) needs no list. Only metadata are read, page by page, and
+only the candidates are kept.
 
-The world goes on while a round does. Each object is deleted only as it was listed (uid and resourceVersion), so one
-that was touched or made anew stays. References don't touch what they refer to; therefore what is about to be deleted is
-taken in portions, and for each portion all references in its namespaces are read once more just before.
+Objects change during a round. Each one is deleted only as listed (uid and resourceVersion), so a changed or recreated
+one stays. A new reference does not change its target; therefore objects are deleted in portions, and just before each
+portion all references in its namespaces are read once more.
 """
 
 import asyncio
@@ -48,12 +48,12 @@ from kube.runtime.loop import ControlLoop
 
 SELECTOR = f"{GARBAGE_COLLECTABLE}=true"
 RESOURCES = {SECRET: SECRETS, CONFIG_MAP: CONFIG_MAPS}
-"""In the order in which they are listed."""
+"""Kinds in the order in which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """As it was listed: it is deleted only if it still is so."""
+    """An object as listed: it is deleted only while unchanged."""
 
     name: Name
     uid: str
@@ -61,7 +61,7 @@ class Candidate:
 
 
 def candidates(kind: str, objects: Iterable[Object], *, now: datetime, minimum_age: float) -> Iterator[Candidate]:
-    """Those that are old enough; exactly as old is enough. What is being deleted already is left alone."""
+    """Return the objects of at least the minimum age, except those being deleted already."""
     for obj in objects:
         created: str = metadata(obj).get("creationTimestamp") or ""
         if is_deleting(obj) or not created or parse_time(created) > now - timedelta(seconds=minimum_age):
@@ -81,7 +81,7 @@ class Outcome(StrEnum):
     IN_USE = "in_use"
     DELETED = "deleted"
     CHANGED = "changed"
-    """Changed or made anew since it was listed, so it stays."""
+    """Changed or recreated since it was listed, so it stays."""
     FAILED = "failed"
     DRY_RUN = "dry_run"
     """It would have been deleted."""
@@ -92,22 +92,22 @@ def count(kind: str, outcome: Outcome, number: int = 1) -> None:
 
 
 def initialize_metrics() -> None:
-    """All series exist from the start, so that their first increase is seen."""
+    """Create all series at the start, so that their first increase is seen."""
     for kind in RESOURCES:
         for outcome in Outcome:
             count(kind, outcome, 0)
 
 
 USERS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS, PODS, CRON_JOBS, MANAGED_RESOURCES, PROMETHEUSES)
-"""The kinds whose objects refer to ConfigMaps and Secrets by annotations, in the order in which they are listed."""
+"""Kinds whose objects refer to ConfigMaps and Secrets by annotations, in the order in which they are listed."""
 
 _PORTION = 500
-"""How many objects are deleted between two looks at the references."""
+"""Number of objects that are deleted between two reads of the references."""
 _AT_ONCE = 20
 _SINGLE_NAMESPACES = 5
-"""Up to so many namespaces are read one by one; for more, all are read together."""
+"""Largest number of namespaces that are read one by one; for more, all are read together."""
 _SHOWN = 50
-"""How many names a log entry or an error holds."""
+"""Number of names in a log entry or an error."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -119,11 +119,15 @@ class Reconciler:
     client: Client
     settings: GarbageCollector
     namespaces: Sequence[str]
-    """Nothing outside of them is touched; none: all."""
+    """The only namespaces that are touched; empty for all."""
     utcnow: Callable[[], datetime] = utc_now
 
     async def reconcile(self, _: Key) -> Result:
-        """Raises ReconcileError: a list failed, or objects could not be deleted."""
+        """Make one round.
+
+        Raises:
+            ReconcileError: a list failed, or objects could not be deleted.
+        """
         unused = await self._candidates()
         if unused:
             old_enough = set(unused)
@@ -135,7 +139,7 @@ class Reconciler:
                 raise ReconcileError(_summary(errors))
         return RequeueAfter(self.settings.sync_period)
 
-    # --- looking
+    # --- reading
 
     async def _candidates(self) -> Unused:
         found: Unused = {}
@@ -149,7 +153,7 @@ class Reconciler:
         return found
 
     async def _drop_used(self, unused: Unused) -> None:
-        """Take out what is referred to now."""
+        """Remove objects that have references now."""
         namespaces: Collection[str] = {name.namespace for name in unused}
         if len(namespaces) > _SINGLE_NAMESPACES:
             namespaces = self.namespaces
@@ -177,7 +181,7 @@ class Reconciler:
             async for page in self.client.pages(resource, Selection(namespace, label_selector), form=Form.METADATA):
                 yield page
 
-    # --- acting
+    # --- deleting
 
     async def _report_dry_run(self, unused: Unused) -> Sequence[str]:
         _log("Objects would be deleted", unused)
@@ -186,7 +190,7 @@ class Reconciler:
         return ()
 
     async def _delete(self, unused: Unused) -> Sequence[str]:
-        """Returns why objects could not be deleted; takes out what is in use after all."""
+        """Delete the unused objects, and return errors; remove from `unused` those that are in use after all."""
         errors: list[str] = []
         for portion in _portions(unused):
             chosen = dict(portion)
@@ -212,7 +216,7 @@ class Reconciler:
                     resource_version=candidate.resource_version,
                 )
             except NotFound:
-                return Outcome.DELETED  # by somebody else
+                return Outcome.DELETED  # by another client
             except Conflict:
                 return Outcome.CHANGED
             except KubeError as error:
@@ -222,14 +226,14 @@ class Reconciler:
 
 
 def _portions(unused: Unused) -> Iterator[Unused]:
-    """By namespaces, so that the references in few of them have to be read for each."""
+    """Split by namespaces, so that each portion only needs the references in few of them."""
     names = sorted(unused, key=lambda name: (name.namespace, name.kind, name.name))
     for start in range(0, len(names), _PORTION):
         yield {name: unused[name] for name in names[start : start + _PORTION]}
 
 
 def _log(message: str, names: Collection[Name]) -> None:
-    """One entry a kind and namespace."""
+    """Log one entry per kind and namespace."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name in names:
         groups[name.kind, name.namespace].append(name.name)

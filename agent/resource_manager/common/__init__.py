@@ -1,1 +1,1 @@
-"""What controllers of the resource manager share; it knows none of them."""
+"""Code that several controllers of the resource manager share; it knows none of them."""

@@ -1,8 +1,8 @@
-"""Which keys have had no other input since their last reconciliation began, so that another one would find nothing new.
+"""Keys without new input since their last reconciliation began: another one would find nothing new.
 
-A regular reconciliation of such a key can be left out, see `RequeueAfter.is_needless`. So whatever a reconciliation
-reads, its changes are reported here: also those that have a key reconciled for them, since a key that already waits for
-its regular reconciliation is not queued once more.
+A regular reconciliation of such a key can be left out, see `RequeueAfter.is_needless`. So every change of an input of a
+reconciliation is reported here, even if it also queues the key: a key that already waits for its regular reconciliation
+is not queued once more.
 """
 
 from kube.objects import Key
@@ -13,15 +13,15 @@ class Inputs:
         self._unchanged: set[Key] = set()
 
     def begin(self, key: Key) -> None:
-        """A reconciliation is about to read what there is."""
+        """Note that a reconciliation is about to read its inputs."""
         self._unchanged.add(key)
 
     def changed(self, key: Key) -> None:
-        """Something that a reconciliation of it reads; also that it is gone."""
+        """Note that an input of the key's reconciliation was changed or deleted."""
         self._unchanged.discard(key)
 
     def all_changed(self) -> None:
-        """Something that reconciliations of many keys read."""
+        """Note the change of an input that many keys share."""
         self._unchanged.clear()
 
     def are_unchanged(self, key: Key) -> bool:

@@ -1,11 +1,11 @@
-"""What operators ask of ManagedResources, as metrics.
+"""Metrics about ManagedResources, for operators.
 
-All is computed when it is scraped, from the cache of ManagedResources and from what the controllers found last. So a
-ManagedResource that is gone has no series, and nothing is counted twice. Only a leader has controllers, and therefore
+All values are computed during a scrape, from the cache of ManagedResources and the latest findings of the controllers.
+So a deleted ManagedResource has no series, and nothing is counted twice. Only a leader has controllers, and therefore
 anything to report.
 
-Series of single ManagedResources are bounded in number by the configuration. Beyond that only sums are exact; what is
-not as it should be comes first, so that it is among those with series of their own.
+The configuration bounds the number of series of single ManagedResources. Beyond that only sums are exact;
+ManagedResources with problems come first, so that they are among those with series of their own.
 """
 
 from collections import Counter
@@ -27,28 +27,28 @@ _IGNORED = "ManagedResourceIgnored"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where the figures come from."""
+    """Sources of the figures."""
 
     managed_resources: Callable[[], Iterable[tuple[Key, Object]]]
-    """Those that this process is responsible for."""
+    """ManagedResources that this process is responsible for."""
     last_applied: Callable[[Key], float | None]
-    """When the last pass that was complete came to its end; as far as this process knows."""
+    """Unix time at which the last complete pass ended; None if unknown to this process."""
     repairs: Callable[[Key], int]
-    """How often objects were repaired in short succession, until now."""
+    """Number of times that objects were repaired in short succession until now."""
     unhealthy: Callable[[Key], int]
-    """How many objects are not healthy."""
+    """Number of objects that are not healthy."""
     progressing: Callable[[Key], int]
-    """How many objects are being rolled out."""
+    """Number of objects that are being rolled out."""
     limit: int
-    """How many ManagedResources have series of their own."""
+    """Number of ManagedResources that have series of their own."""
 
 
 class Figures(NamedTuple):
-    """What is reported of one ManagedResource."""
+    """Figures about one ManagedResource."""
 
     key: Key
     statuses: Mapping[str, str]
-    """By type of condition; `Unknown` where there is none yet."""
+    """Status by type of condition; `Unknown` if the condition does not exist yet."""
     objects: int
     unhealthy: int
     progressing: int
@@ -82,7 +82,7 @@ def figures_of(key: Key, managed_resource: Object, sources: Sources) -> Figures:
 
 
 def _changed_at(condition: Object) -> float | None:
-    """When it got its status or its message."""
+    """Unix time of the latest change of a condition's status or message; None if unknown."""
     try:
         times = [parse_time(condition[name]) for name in ("lastTransitionTime", "lastUpdateTime") if name in condition]
     except (ValueError, TypeError):
@@ -91,7 +91,7 @@ def _changed_at(condition: Object) -> float | None:
 
 
 class ManagedResourceCollector(Collector):
-    """Reports what it was last `follow`ing; nothing before."""
+    """Reports figures from the sources that it `follow`s; nothing before."""
 
     def __init__(self) -> None:
         self._sources: Sources | None = None

@@ -1,8 +1,8 @@
-"""What this process has done to objects lately, for people who look at the status page.
+"""Recent changes of objects by this process, for readers of the status page.
 
-A ring of bounded entries: the oldest goes first, and nothing outlives the process. Of a change the paths of the fields
-are kept and never their values, so nothing of a Secret or of a manifest gets in here. Where there is no status page,
-there is no room in it, and noting costs nothing.
+A ring of bounded entries: the oldest is dropped first, and nothing outlives the process. Only the paths of changed
+fields are kept, never their values, so no content of a Secret or a manifest gets in here. Without a status page the
+ring has no capacity, and noting costs nothing.
 """
 
 from collections import deque
@@ -16,19 +16,19 @@ from kube.objects import Key
 
 KEPT = 1000
 _FIELDS = 8
-"""Shown of one change; of the others only the number is kept, and that only up to a bound."""
+"""Number of field paths kept of one change; the others are only counted."""
 
 
 class Action(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
-    """Since its manifest was changed."""
+    """The manifest was changed."""
     REPAIRED = "repaired"
     """Another client had changed it."""
     MADE_AGAIN = "made again"
     """Another client had deleted it."""
     TAKEN_OVER = "taken over"
-    """It was there before, without an owner."""
+    """It existed before, without an owner."""
     DELETED = "deleted"
 
     @property
@@ -37,21 +37,21 @@ class Action(StrEnum):
 
     @property
     def is_news(self) -> bool:
-        """Whether it was not to be expected by the manifests alone."""
+        """Whether the manifests alone do not explain it."""
         return self.is_repair or self is Action.TAKEN_OVER
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
     at: float
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     owner: Key
-    """The ManagedResource for which it was done."""
+    """The ManagedResource that caused the change."""
     action: Action
     kind: str
     key: Key
     fields: tuple[str, ...] = ()
-    """Paths of what was changed, the first of them."""
+    """Paths of the changed fields, at most the first `_FIELDS`."""
     more_fields: int = 0
 
 
@@ -63,7 +63,10 @@ def object_change(
     at: float,
     fields: Sequence[FieldChange] = (),
 ) -> ObjectChange:
-    """Args: reference: apiVersion, kind, namespace, name; fields: what was changed."""
+    """Return the record of a change.
+
+    Args: reference: apiVersion, kind, namespace, name; fields: changed fields.
+    """
     return ObjectChange(
         at=at,
         owner=owner,
@@ -76,7 +79,7 @@ def object_change(
 
 
 class RecentChanges:
-    """Args: limit: how many are kept."""
+    """Args: limit: number of changes to keep."""
 
     def __init__(self, *, limit: int) -> None:
         self._ring: deque[ObjectChange] = deque(maxlen=limit)
@@ -87,5 +90,5 @@ class RecentChanges:
         self._ring.extend(changes)
 
     def newest_first(self, *, owner: Key | None = None) -> Iterator[ObjectChange]:
-        """All, or those of one ManagedResource."""
+        """All changes, or those of one ManagedResource."""
         return (change for change in reversed(self._ring) if owner in {None, change.owner})

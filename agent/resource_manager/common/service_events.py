@@ -1,4 +1,4 @@
-"""The warnings about an object, such as a Service, as text for people.
+"""Warnings about an object, such as a Service, as text for users.
 
     -> Events:
     * service-controller reported 12s ago (x4 over 3m5s): quota exceeded
@@ -19,13 +19,13 @@ from kube.runtime.client import Client, Selection
 
 HEADING = "-> Events:"
 SHOWN = 5
-"""Only the latest ones are shown."""
+"""Number of Events that are shown: the latest ones."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def field_selector(namespace: str, name: str, *, api_version: str = "v1", kind: str = "Service") -> str:
-    """Selects the warnings about an object in a list of Events."""
+    """Return a field selector for the warnings about an object in a list of Events."""
     return (
         f"involvedObject.apiVersion={api_version},involvedObject.kind={kind},involvedObject.name={name},"
         f"involvedObject.namespace={namespace},type=Warning"
@@ -33,10 +33,10 @@ def field_selector(namespace: str, name: str, *, api_version: str = "v1", kind: 
 
 
 async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", kind: str = "Service") -> str:
-    """The warnings about an object, read now; empty if there are none or they can't be read."""
+    """Return the warnings about an object, read now; empty if there are none or they cannot be read."""
     selector = field_selector(name.namespace, name.name, api_version=api_version, kind=kind)
     try:
-        found: list[Object] = []  # of thousands that tenants may have written, only the ones shown
+        found: list[Object] = []  # thousands may exist; keep only those shown
         async for page in client.pages(EVENTS, Selection(namespace=name.namespace, field_selector=selector)):
             found = _latest([*found, *page])
         return events_text(found, now=datetime.now(UTC))
@@ -47,7 +47,7 @@ async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", 
 
 
 def events_text(events: Iterable[Object], *, now: datetime) -> str:
-    """The latest events, the newest at the end; empty if there are none."""
+    """Return the latest events, the newest last; empty if there are none."""
     latest = _latest(events)
     return "\n".join((HEADING, *(_line(event, now) for event in latest))) if latest else ""
 

@@ -1,4 +1,4 @@
-"""Views that several controllers have in common, so that they share one watch."""
+"""Views that several controllers share, and so their watch."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from kube.runtime.client import Form
 
 
 BY_SECRET = "secret"
-"""The index of ManagedResources by the keys of the Secrets that they name."""
+"""Index of ManagedResources by the keys of the Secrets that they refer to."""
 
 
 def _secret_keys(managed_resource: Object) -> list[Key]:
@@ -24,17 +24,17 @@ def _secret_keys(managed_resource: Object) -> list[Key]:
 
 MANAGED_RESOURCES_VIEW = View(MANAGED_RESOURCES, without_managed_fields, indexes=((BY_SECRET, _secret_keys),))
 
-# --- Nodes, for controllers that need no more than their metadata
+# --- Nodes, for controllers that only need their metadata
 
 
 ALL_NODES = Key("", "")
-"""The key of controllers that look at all Nodes in one pass."""
+"""Key of controllers that handle all Nodes in one pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMetadata:
     delay: str | None
-    """The annotation that the node agent reads."""
+    """Value of the annotation that the node agent reads."""
     agent_secret: str
 
 

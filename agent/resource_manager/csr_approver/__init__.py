@@ -1,1 +1,1 @@
-"""Decides on CertificateSigningRequests, so that only the right machine gets a certificate."""
+"""Decide on CertificateSigningRequests, so that only the right machine gets a certificate."""

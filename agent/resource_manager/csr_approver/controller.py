@@ -1,7 +1,7 @@
 """The controller `csr-approver`: decides on CertificateSigningRequests of the target cluster.
 
-Only the requests themselves are watched. A request is looked at when it comes or changes, until somebody has decided on
-it; there is no periodic run.
+Only the requests themselves are watched. A request is reconciled when it is created or changed, until it is decided;
+there is no periodic run.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """One CertificateSigningRequest, from its arrival to the decision.
 
-What the rules have to know of the clusters is read when a request is decided, and not from a cache: an approval is as
-final as a denial, and neither may rest on what was true a moment ago. A kubelet asks once in the weeks that a
-certificate is good for; following all Nodes and Machines all the time would cost far more.
+The rules read the clusters at the time of the decision, without a cache: an approval is as final as a denial, and
+neither may rest on stale data. A kubelet needs a new certificate only every few weeks; watching all Nodes and Machines
+all the time would cost far more.
 """
 
 from collections.abc import Callable
@@ -45,10 +45,10 @@ from kube.signing_requests import is_pending, signer_of
 
 
 class ClusterLookups:
-    """Reads; every method raises KubeError if it can't, also if there is no Machine API.
+    """Reads from the clusters; every method raises KubeError on failure, also if there is no Machine API.
 
     Args:
-        machine_namespace: where Machines are; None: they are not checked.
+        machine_namespace: namespace of Machines; None if they are not checked.
     """
 
     def __init__(self, *, source: Client, target: Client, machine_namespace: str | None) -> None:
@@ -63,7 +63,7 @@ class ClusterLookups:
         if self.machine_namespace is None:
             return None
         if label_value_problems(node_name):
-            return 0  # no label can name it, and a selector must not be made of it
+            return 0  # no label can hold this name, and it must not get into a selector
         return len(await self._machines(label_selector=f"{keys.MACHINE_NODE}={node_name}"))
 
     async def machine(self, name: str) -> Machine | None:
@@ -71,7 +71,7 @@ class ClusterLookups:
             return None
         if self.machine_namespace is None:
             return Machine(name)
-        # A list distinguishes a Machine that does not exist from an API that does not exist.
+        # Only a list distinguishes a missing Machine from a missing API.
         found = await self._machines(field_selector=f"metadata.name={name}")
         return Machine(labels(found[0]).get(keys.MACHINE_NODE) or "") if found else None
 
@@ -83,7 +83,7 @@ class ClusterLookups:
 
 
 async def warn_without_machines(discovery: Discovery, namespace: str | None) -> None:
-    """Without the Machine API nothing can be decided; that is to be known before the first Node waits."""
+    """Log a missing Machine API, without which nothing can be decided, before the first Node waits."""
     if namespace is None:
         return
     try:
@@ -112,7 +112,7 @@ csr_approver_decisions_total = Counter(
 
 
 def initialize_metrics() -> None:
-    """All series exist from the start, so that their first increase is seen."""
+    """Create all series at the start, so that their first increase is seen."""
     for signer in SIGNERS:
         for reason in (APPROVED, *Check):
             csr_approver_decisions_total.labels(signer, reason)
@@ -129,10 +129,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class KeptRequest:
-    """What is kept of a CertificateSigningRequest."""
+    """Cached part of a CertificateSigningRequest."""
 
     pending: Object | None
-    """The whole of it while there is something to decide."""
+    """The whole request while a decision is pending."""
 
     def is_pending(self) -> bool:
         return self.pending is not None
@@ -147,13 +147,13 @@ class KeptRequest:
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     client: Client
-    """Of the target cluster, where requests are."""
+    """Client of the target cluster, which has the requests."""
     requests: Store[KeptRequest]
     lookups: Lookups
     recorder: EventRecorder
     rules: Rules
     grace: float
-    """Seconds of a request's life in which it is not denied for what may change in the cluster."""
+    """Seconds after creation in which a request is not denied for reasons that may change in the cluster."""
     clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, key: Key) -> Result:
@@ -179,7 +179,7 @@ class Reconciler:
     async def _write(self, csr: Object, decision: Approval | Denial) -> None:
         signer = signer_of(csr)
         try:
-            # Its resourceVersion and uid make sure that this is the request that was looked at, still undecided.
+            # resourceVersion and uid ensure that this is the checked request, still undecided.
             written = await self.client.replace(
                 CERTIFICATE_SIGNING_REQUESTS, decided(csr, decision, signer=signer), subresource="approval"
             )

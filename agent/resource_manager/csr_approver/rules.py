@@ -1,12 +1,12 @@
-"""Which requests for certificates are approved: `decide`.
+"""Rules for approving certificate requests: `decide`.
 
-Kubelets get serving certificates for all addresses of their Node and no other. Node agents and gardenadm get client
-certificates; a request of the same signer with any other common name is left alone. The checks come in a fixed order,
-and the first that fails is reported: those of the request alone lead to the name of the Node or Machine, then the
+Kubelets get serving certificates for exactly the addresses of their Node. Node agents and gardenadm get client
+certificates; a request of the same signer with any other common name is left alone. The checks run in a fixed order,
+and the first that fails is reported: those of the request alone yield the name of the Node or Machine, then the
 clusters are read, as late as possible.
 
-The signer puts into the certificate what was asked for: each organization is a group, and each usage and each further
-name is something that its holder can do. So what does not belong there is refused, whatever it is.
+The signer puts all requested content into the certificate: each organization is a group, and each usage and each
+further name grants its holder something. So any unexpected content is denied.
 """
 
 import ipaddress
@@ -47,7 +47,7 @@ _SUBJECTS = {
 
 
 class Check(StrEnum):
-    """Why a request was denied, as in the label `reason` of the metric."""
+    """Reason of a denial, as in the label `reason` of the metric."""
 
     MALFORMED = "malformed"
     USERNAME = "username"
@@ -75,14 +75,14 @@ class Denial:
 
     check: Check
     reason: str
-    """For people."""
+    """Text for users."""
     may_change: bool = False
-    """Whether the cluster is to blame, and not the request: it may look different in a moment."""
+    """Whether the cluster is to blame instead of the request: its state may change in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoOpinion:
-    """The request is somebody else's business."""
+    """Another approver handles this request."""
 
 
 Decision = Approval | Denial | NoOpinion
@@ -98,7 +98,7 @@ def message(decision: Approval | Denial, *, signer: str) -> str:
 
 
 def decided(csr: Object, decision: Approval | Denial, *, signer: str) -> Object:
-    """The request with the decision among its conditions."""
+    """Return the request with the decision among its conditions."""
     said = message(decision, signer=signer)
     if isinstance(decision, Approval):
         return with_decision(csr, APPROVED, REQUEST_APPROVED, said)
@@ -110,13 +110,13 @@ def quoted(text: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """In a stable order; a request may ask for any number of names."""
+    """Format names in a stable order, with a bound: a request may have any number of names."""
     ordered = sorted(names)
     more = [f"and {len(ordered) - _LISTED} more"] if len(ordered) > _LISTED else []
     return f"[{' '.join([*ordered[:_LISTED], *more])}]"
 
 
-# --- what a certificate of each kind has in it
+# --- contents of a certificate of each kind
 
 
 NODE_USER_PREFIX = "system:node:"
@@ -124,12 +124,12 @@ NODES_GROUP = "system:nodes"
 
 DIGITAL_SIGNATURE = "digital signature"
 KEY_ENCIPHERMENT = "key encipherment"
-"""Needed with RSA keys only."""
+"""Required with RSA keys only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """Beside the common name."""
+    """Required contents except the common name."""
 
     organization: str
     organization_differs: str
@@ -156,7 +156,8 @@ GARDENADM = Contents(
 
 
 def unfit(request: SigningRequest, contents: Contents) -> Denial | None:
-    """What is wrong in the request itself; common names and values of alternative names are looked at elsewhere."""
+    """Return the problem of the request itself, except common names and values of alternative names; None if it fits.
+    """
     asked = request.asked
     if asked.organizations != (contents.organization,):
         only = f'only "{contents.organization}" is allowed, found {listed(map(quoted, asked.organizations))}'
@@ -188,14 +189,14 @@ _IPS_DIFFER = "IP addresses in CSR do not match addresses of type 'InternalIP' o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is left to the operator."""
+    """Settings of the operator."""
 
     address_types: frozenset[str] = ADDRESS_TYPES
-    """The addresses of a Node that have to be in its certificate, and no others may."""
+    """Types of Node addresses that the certificate must have; it may have no others."""
 
 
 def node_of(request: SigningRequest) -> str | Denial:
-    """The checks of the request alone; the name of the Node that it says it is for."""
+    """Check the request alone; return the name of the Node that it claims to come from."""
     asked, username = request.asked, request.username
     if not username.startswith(NODE_USER_PREFIX):
         return Denial(Check.USERNAME, f'username {quoted(username)} is not prefixed with "{NODE_USER_PREFIX}"')
@@ -221,9 +222,9 @@ def check_node(
     machine_namespace: str | None,
     rules: Rules,
 ) -> Decision:
-    """The checks of the Node.
+    """Check the request against its Node.
 
-    Args: machines: how many Machines in their namespace say that they became this Node; None: they are not checked.
+    Args: machines: number of Machines in their namespace that claim to be this Node; None if they are not checked.
     """
     if node is None:
         return Denial(Check.NODE, f"could not find node object with name {quoted(node_name)}", may_change=True)
@@ -251,7 +252,7 @@ def check_node(
 
 
 def _plain(address: IPAddress) -> IPAddress:
-    """`::ffff:10.0.0.1` is the IPv4 address 10.0.0.1."""
+    """Return the address, with `::ffff:10.0.0.1` as the IPv4 address 10.0.0.1."""
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
@@ -275,14 +276,15 @@ _PREFIXES = (keys.NODE_AGENT_USER_PREFIX, keys.GARDENADM_USER_PREFIX)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A Machine that exists."""
+    """An existing Machine."""
 
     node_name: str
-    """Of the Node that it became; empty if it has not become one yet."""
+    """Name of its Node; empty if it has not become one yet."""
 
 
 def machine_of(request: SigningRequest) -> str | Decision:
-    """The name of the Machine whose node agent asks; or what the request alone decides."""
+    """Return the name of the Machine whose node agent sent the request, or the decision if the request alone suffices.
+    """
     names = request.asked.common_names
     if not any(name.startswith(_PREFIXES) for name in names):
         return NoOpinion()
@@ -294,7 +296,7 @@ def machine_of(request: SigningRequest) -> str | Decision:
 
 
 def check_user(request: SigningRequest, machine_name: str, machine: Machine | None) -> Decision | Machine:
-    """What the user decides once the Machine was looked for; a Machine: whether its Node exists decides."""
+    """Return the decision that follows from the user; the Machine if it depends on whether its Node exists."""
     if machine is None:
         return Denial(Check.MACHINE, f"machine {quoted(machine_name)} does not exist", may_change=True)
     username, common_name = request.username, request.asked.common_names[0]
@@ -310,7 +312,7 @@ def check_user(request: SigningRequest, machine_name: str, machine: Machine | No
 
 
 def check_bootstrap(machine_name: str, *, node_exists: bool) -> Decision:
-    """A bootstrap token is good for one certificate: that of a machine that has not become a Node yet."""
+    """Approve only for a machine without a Node: a bootstrap token is good for one certificate."""
     if not node_exists:
         return Approval()
     name = quoted(machine_name)
@@ -329,22 +331,26 @@ def _check_gardenadm(request: SigningRequest) -> Decision:
 
 
 class Lookups(Protocol):
-    """Reads the clusters as they are now."""
+    """Reads the current state of the clusters."""
 
     machine_namespace: str | None
-    """Where Machines are; None: they are not checked."""
+    """Namespace of Machines; None if they are not checked."""
 
     async def node(self, name: str) -> Object | None: ...
 
     async def machines_of_node(self, node_name: str) -> int | None:
-        """How many Machines became this Node; None if Machines are not checked."""
+        """Number of Machines that became this Node; None if Machines are not checked."""
 
     async def machine(self, name: str) -> Machine | None:
-        """Where Machines are not checked, each exists and becomes the Node of its own name."""
+        """Return the Machine; if Machines are not checked, each exists and is the Node of the same name."""
 
 
 async def decide(csr: Object, lookups: Lookups, rules: Rules) -> Decision:
-    """Raises KubeError if the clusters can't be read."""
+    """Return the decision on a request.
+
+    Raises:
+        KubeError: the clusters cannot be read.
+    """
     signer = signer_of(csr)
     if signer not in SIGNERS:
         return NoOpinion()
@@ -352,7 +358,7 @@ async def decide(csr: Object, lookups: Lookups, rules: Rules) -> Decision:
     try:
         request = parse(csr)
     except MalformedRequestError as error:
-        # It cannot be known for whom a client certificate is.
+        # A malformed request does not show which client the certificate is for.
         return Denial(Check.MALFORMED, f"unable to parse csr: {error}") if serving else NoOpinion()
     return await (_decide_serving(request, lookups, rules) if serving else _decide_client(request, lookups))
 

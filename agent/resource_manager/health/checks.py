@@ -1,10 +1,10 @@
-"""One look at all objects of a ManagedResource, for their health or their progress.
+"""Checks of all objects of a ManagedResource, for their health or their progress.
 
-Both go through the objects in the order in which the status lists them. The first finding decides the condition; from
-there on only what is in memory is looked at, since more findings are for the log alone and not worth a request.
+Both process the objects in the order of the status. The first finding decides the condition; after it only memory is
+consulted, since further findings are for the log alone and not worth a request.
 
-While some objects can't be applied (`only_applied`), those that the watches don't know are left out: another condition
-reports already that they are missing.
+While some objects cannot be applied (`only_applied`), those that the watches do not know are left out: another
+condition already reports them as missing.
 """
 
 import time
@@ -50,12 +50,11 @@ class _Read:
 
 
 class Warnings:
-    """The warnings about objects that are not as they should be, read no more often than they would be reported.
+    """Warnings about objects with findings, read no more often than they would be reported.
 
-    They are read about Services, and about workloads whose pods can't be created. There is no watch of them, and a list
-    is a call. So they are read when another finding about the object is made, and as long as it stays the same once in
-    five minutes: a condition in which only they differ is not written more often. There being none is soon looked up
-    again.
+    They are read about Services, and about workloads whose pods cannot be created. They are not watched, and a list is
+    a call. So they are read for each new finding about the object, and every five minutes while it stays the same: a
+    condition in which only they differ is not written more often. An empty result is soon looked up again.
 
     Args: now: monotonic seconds.
     """
@@ -66,7 +65,7 @@ class Warnings:
         self._read: OrderedDict[Reference, _Read] = OrderedDict()
 
     def known(self, finding: Finding) -> str | None:
-        """The text about the object of a finding, if it need not be read."""
+        """Return the text about the object of a finding; None if it has to be read."""
         read = self._read.get(finding.reference)
         if read is None or read.finding != finding:
             return None
@@ -95,36 +94,44 @@ _DEPLOYMENTS = DEPLOYMENTS.api_version, DEPLOYMENTS.kind
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at all objects of a ManagedResource comes to."""
+    """Result of checking all objects of a ManagedResource."""
 
     findings: list[Finding] = field(default_factory=list)
-    """What is not as it should be."""
+    """Findings, in the order of the objects."""
     manual: list[str] = field(default_factory=list)
-    """What roll-outs leave to a person."""
+    """Manual steps that roll-outs require."""
 
 
 class Check(Protocol):
     async def look(
         self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False
     ) -> Found:
-        """All that is found.
+        """Return all findings.
 
         Raises:
-            KubeError: the first finding can't be made.
+            KubeError: the first finding cannot be made.
             NotKnown: none of the objects is applied.
         """
 
     def known(self, managed_resource: Key, references: Sequence[Reference], *, only_applied: bool = False) -> Found:
-        """The same up to the first finding, if it is known without a request. Raises NotKnown."""
+        """Return the result up to the first finding.
+
+        Raises:
+            NotKnown: a request is necessary.
+        """
 
     def remembered(self, reference: Reference) -> Finding | None:
-        """What the watches know of one object; nothing is asked or watched for it. Raises NotKnown."""
+        """Return the finding about one object from the watches, without a request or a new watch.
+
+        Raises:
+            NotKnown: the watches do not know it.
+        """
 
     async def forget(self, managed_resource: Key) -> None:
-        """Watch nothing for it any more."""
+        """Stop the watches of a ManagedResource."""
 
     def condition(self, found: Found, *, only_applied: bool = False) -> Condition:
-        """What its condition has to be."""
+        """Return the desired condition."""
 
 
 class HealthCheck:
@@ -187,7 +194,11 @@ class HealthCheck:
         return health_condition(found.findings, only_applied=only_applied)
 
     def _applied(self, references: Sequence[Reference]) -> list[Reference]:
-        """Raises NotKnown: there are none."""
+        """Return the references of objects that the watches know.
+
+        Raises:
+            NotKnown: there are none.
+        """
         applied = [reference for reference in references if self._objects.has(reference.api_version, reference)]
         if not applied:
             raise NotKnown
@@ -206,7 +217,7 @@ class HealthCheck:
 async def _explained(
     pods: Pods, warnings: Warnings, managed_resource: Key, finding: Finding, wanted: PodsWanted
 ) -> Finding:
-    """With what is known of why: its pods say so, or Events if there are none."""
+    """Return the finding with its cause from the pods, or with Events if there are no pods."""
     await pods.use(managed_resource)
     if _needs_warnings(pods, finding, wanted):
         return with_events(finding, await warnings.about(finding))
@@ -216,7 +227,11 @@ async def _explained(
 def _explained_from_memory(
     pods: Pods, warnings: Warnings, managed_resource: Key, finding: Finding, wanted: PodsWanted
 ) -> Finding:
-    """The same. Raises NotKnown: pods are being listed, or Events have to be read."""
+    """Return the same without a request.
+
+    Raises:
+        NotKnown: pods are being listed, or Events have to be read.
+    """
     store = pods.watch(managed_resource)
     if not store.synced.is_set():
         raise NotKnown(is_coming=True)
@@ -229,12 +244,12 @@ def _explained_from_memory(
 
 
 def _needs_warnings(pods: Pods, finding: Finding, wanted: PodsWanted) -> bool:
-    """Whether it has no pods, and no condition that says why none can be created."""
+    """Whether the object has no pods, and no condition explains why none can be created."""
     return finding.reference.kind in _SAID_BY_EVENTS and pods.known_count(wanted) == 0 and not pods.known_cause(wanted)
 
 
 class ProgressCheck:
-    """What does not exist is skipped here: it is the business of the health check."""
+    """Check of roll-outs. It skips missing objects: the health check reports them."""
 
     def __init__(self, *, objects: Objects, pods: Pods, warnings: Warnings, rules: Rules) -> None:
         self._objects = objects
@@ -310,12 +325,20 @@ class ProgressCheck:
         return None if count is None else pods_finding(reference, kept.pods, count)
 
     def manual(self, reference: Reference) -> str:
-        """What the roll-out of an object leaves to a person, as far as it is remembered. Raises NotKnown."""
+        """Return the manual step that the roll-out of an object requires; empty if none is known.
+
+        Raises:
+            NotKnown: the watches do not know the object.
+        """
         version = self._version(reference)
         return "" if version is None else self._objects.remembered(version, reference).manual
 
     def pods_of(self, reference: Reference) -> int | None:
-        """How many pods a Deployment has, if the watches know. Raises NotKnown."""
+        """Return the number of pods of a Deployment; None if the watches do not know it.
+
+        Raises:
+            NotKnown: the watches do not know the object.
+        """
         version = self._version(reference)
         kept = self._objects.remembered(version, reference) if version is not None else NOTHING
         if kept.pods is None or reference.kind != DEPLOYMENTS.kind:

@@ -1,10 +1,10 @@
-"""From the findings about all objects of a ManagedResource to its condition.
+"""Map the findings about all objects of a ManagedResource to its condition.
 
 Only the first finding is reported: programs parse reason and message, and the original reports no more.
 
-A status write wakes up everybody who watches, so it is done only for something new. The events of a Service are
-reported with their age, and a container that fails has other words for it all the time, which would make each check
-something new; as long as only they differ, the condition is left alone for a while.
+A status write wakes up every client that watches, so it only happens for something new. The events of a Service are
+reported with their age, and the message of a failing container varies all the time, so each check would find something
+new; as long as only these differ, the condition is left alone for a while.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Object, condition
 
 EVENTS_KEPT_FOR = timedelta(minutes=5)
-"""How long a stored message stays if only its events or its cause have changed."""
+"""Time that a stored message stays if only its events or its cause have changed."""
 
 _THAT_ARE_APPLIED = " that could be applied"
 
@@ -35,7 +35,10 @@ def health_condition(findings: Sequence[Finding], *, only_applied: bool = False)
 def progress_condition(
     findings: Sequence[Finding], manual: Sequence[str] = (), *, only_applied: bool = False
 ) -> Condition:
-    """Args: manual: what is left to a person, object by object."""
+    """Return the condition.
+
+    Args: manual: manual steps, object by object.
+    """
     if findings:
         return Condition(conditions.RESOURCES_PROGRESSING, "True", findings[0].reason, findings[0].message)
     text = f"All resources{_THAT_ARE_APPLIED if only_applied else ''} have been fully rolled out."
@@ -44,7 +47,7 @@ def progress_condition(
 
 
 def conditions_to_write(managed_resource: Object, wanted: Condition, *, now: datetime) -> list[Object] | None:
-    """The new `status.conditions`, or None if the stored ones say so already."""
+    """Return the new `status.conditions`; None if the stored ones are equal but for recent events."""
     stored = conditions_of(managed_resource)
     old = condition(managed_resource, wanted.type)
     if old is not None and _differs_only_in_recent_events(old, wanted, now):

@@ -1,11 +1,10 @@
 """The controllers `health` and `health-progressing`.
 
-Each looks at a ManagedResource when something happened to it or to one of its objects, and once in a sync period.
-What is said about objects comes from watches, so a look costs no request, and neither does a condition that is stored
-already.
+Each checks a ManagedResource when it or one of its objects changes, and once per sync period. The state of objects
+comes from watches, so a check costs no request, and neither does a condition that is stored already.
 
-What happened to an object leads to its ManagedResource by the annotation `origin`; pods lead to the Deployments that
-select them. The checks that follow are put off for a moment, so that what changes together is looked at together.
+The annotation `origin` maps a changed object to its ManagedResource; pods map to the Deployments that select them. The
+resulting checks are delayed for a moment, so that one check covers simultaneous changes.
 """
 
 from collections.abc import Sequence
@@ -43,7 +42,7 @@ C = TypeVar("C", bound=Check)
 
 _WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)
 _SERVED_SOON = 1.0
-"""Seconds from the change of a CRD until its kinds can be expected to be served."""
+"""Seconds from the change of a CRD until its kinds should be served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Declared(Generic[C]):
 
 
 def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[HealthCheck]:
-    """Keeps the condition ResourcesHealthy."""
+    """Declare the controller of the condition ResourcesHealthy."""
     loop, inputs = _control_loop(context, "health"), Inputs()
     rules = context.health_rules
     project = partial(project_health, cluster_id=context.cluster_id, rules=rules)
@@ -63,7 +62,7 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
 
     def object_changed(resource: Resource, change: Change[ObjectHealth]) -> None:
         _note_origins(inputs, change)
-        # What the first list of a kind holds is no change: its users have waited for it.
+        # The first list of a kind brings no changes: its users have waited for it.
         if part.is_listed(resource):
             _enqueue_origin(declared, status, change, counts_existence=True)
 
@@ -77,7 +76,7 @@ def declare_health(context: Context, kinds: ManagedKinds, status: StatusWriter) 
 
 
 def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter) -> Declared[ProgressCheck]:
-    """Keeps the condition ResourcesProgressing."""
+    """Declare the controller of the condition ResourcesProgressing."""
     loop, inputs = _control_loop(context, "health-progressing"), Inputs()
     rules = context.health_rules
     project = partial(project_progress, cluster_id=context.cluster_id, rules=rules)
@@ -99,7 +98,7 @@ def declare_progress(context: Context, kinds: ManagedKinds, status: StatusWriter
 
 
 def _pods(context: Context, loop: ControlLoop, part: Part[ObjectHealth], inputs: Inputs) -> Pods:
-    """Pods whose changes lead to checks of the workloads that select them."""
+    """Return pods whose changes lead to checks of the workloads that select them."""
 
     def pod_changed(pod: CountedPod, counts: bool) -> None:
         for bucket in buckets(pod.namespace, pod.labels):
@@ -135,10 +134,10 @@ def _declared(
     inputs: Inputs,
     lasting: LastingProblems | None = None,
 ) -> Declared[C]:
-    """What both have in common: ManagedResources come from one place, and lead to passes in the same way."""
+    """Declare the common part: both use the same ManagedResources, and queue them in the same way."""
     controllers = context.config.controllers
 
-    # One that is gone is looked at as well: nothing is watched for it any more.
+    # A deleted ManagedResource needs a pass as well: it ends the watches for it.
     enqueue_relevant = enqueue(when=any_of(went, calls_for_check(resource_class=controllers.resource_class)))
 
     def changed(queue: Queue, change: Change[Object]) -> None:

@@ -1,12 +1,12 @@
-"""The rules that the configuration adds to the built-in ones, and the process that evaluates their expressions.
+"""Rules of the configuration in addition to the built-in ones, and the process that evaluates their expressions.
 
-What is wrong with an expression ends the start. Data of an object decides what an evaluation costs, so expressions are
-evaluated by a process of their own, which can be ended. The child is started with the first evaluation and ends with
-this process. The kernel ends it when an evaluation takes too much processor time, and it gets no more memory than it
-may have; the next evaluation starts another one.
+An invalid expression ends the start of the program. The data of an object determine the cost of an evaluation, so a
+separate process evaluates expressions, and can be killed. The child starts with the first evaluation and ends with this
+process. The kernel kills it if an evaluation takes too much processor time, and limits its memory; the next evaluation
+starts another child.
 
-What an evaluation costs is blamed on the object: it is not evaluated for a while. The objects of a namespace are not,
-if several of them cost too much, and none of the rule, if those of several namespaces do: then it is the expression.
+A costly object is not evaluated for a while. If several objects of a namespace are costly, none of that namespace is
+evaluated; if those of several namespaces are, the expression is to blame, and the rule is suspended.
 """
 
 import signal
@@ -38,25 +38,32 @@ from process.configuration.errors import ConfigError
 
 MODULE = "agent.resource_manager.health.evaluation_child"
 MEMORY = 128 << 20
-"""Bytes that the child may take beyond what it has when it begins."""
+"""Bytes that the child may allocate beyond its initial memory."""
 BLAMED_SECONDS = 600.0
 MOST_OBJECTS = 3
-"""Of a namespace, that may cost too much before others of it are not evaluated."""
+"""Number of costly objects in a namespace from which on no others of it are evaluated."""
 MOST_NAMESPACES = 5
 _START_SECONDS, _ANSWER_SECONDS = 30.0, 5.0
 _REMEMBERED = 1000
 
 
 class Blame:
-    """Of the objects of one rule. Args: now: monotonic seconds."""
+    """Costly objects of one rule.
+
+    Args: now: monotonic seconds.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._costly: dict[Key, tuple[float, str]] = {}
-        """Until when, and why."""
+        """Monotonic time until which an object is not evaluated, and the reason."""
 
     def check(self, key: Key) -> None:
-        """Raises CheckError: the object is not to be evaluated."""
+        """Check that an object may be evaluated.
+
+        Raises:
+            CheckError: it may not, and the reason.
+        """
         now = self._now()
         self._costly = {each: found for each, found in self._costly.items() if found[0] > now}
         if key in self._costly:
@@ -79,7 +86,11 @@ class Evaluator:
         self._blame: dict[tuple[str, str], Blame] = {}
 
     def first_true(self, expressions: Mapping[str, Expression], variables: Mapping[str, Any]) -> str | None:
-        """The name of the first expression that is true. Raises CheckError."""
+        """Return the name of the first expression that is true; None if none is.
+
+        Raises:
+            CheckError: an evaluation failed or was too costly.
+        """
         meta, api_version = variables["metadata"], str(variables["apiVersion"])
         key = Key(str(meta.get("namespace") or ""), str(meta.get("name") or ""))
         blame = self._blame.setdefault((api_version.partition("/")[0], str(variables["kind"])), Blame())
@@ -118,7 +129,7 @@ class Evaluator:
         try:
             self._line(child, _START_SECONDS)
         except _EndedError:
-            # No object is to blame.
+            # No object is to blame for this.
             raise CheckError("the process that evaluates expressions does not start") from None
         return child
 
@@ -145,7 +156,7 @@ class Evaluator:
 
 
 class _EndedError(Exception):
-    """The child has ended; the text says why."""
+    """The child has ended; the text is the reason."""
 
 
 # --- configured rules
@@ -155,7 +166,11 @@ _PATH = "controllers.health.healthCheckExprs"
 
 
 def rules_of(settings: Health) -> Rules:
-    """Raises ConfigError."""
+    """Return the built-in and configured rules.
+
+    Raises:
+        ConfigError: an expression or kind is invalid, or CEL is not installed.
+    """
     configured: dict[tuple[str, str], Rule] = {}
     errors: list[FieldError] = []
     evaluator = Evaluator()

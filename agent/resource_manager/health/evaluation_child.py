@@ -1,7 +1,7 @@
-"""Evaluates expressions, one request a line, until its input ends: `python -m ... BYTES`; see `evaluation`.
+"""Evaluate expressions, one request per line, until the input ends: `python -m ... BYTES`; see `evaluation`.
 
-A request is a list of the expressions by name and of the object's fields. The answer is the name of the first that is
-true, or null, or an object with an error.
+A request is a list of the expressions by name and the fields of the object. The answer is the name of the first true
+expression, or null, or an object with an error.
 """
 
 import resource

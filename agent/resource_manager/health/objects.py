@@ -1,7 +1,7 @@
-"""What is known of the objects that ManagedResources list: from the watches, and where these don't reach, by reading.
+"""State of the objects of ManagedResources, from the watches, or read where these do not reach.
 
-An object that a watch should see but does not is read as well before anything is said about it: it may lack our label,
-as objects do that their manifest asks to be left alone.
+An object that a watch should see but does not is read as well before it is reported: it may lack our label, as do
+objects whose manifest requests to ignore them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,22 +18,22 @@ from process.clusters import Cluster
 KindName = tuple[str, str]
 """apiVersion and kind."""
 Kind = Resource | KubeError
-"""What a name stands for, or why it stands for nothing."""
+"""The kind with this name, or the reason why there is none."""
 
 
 class NotKnown(Exception):
-    """What is in memory does not suffice."""
+    """The state in memory does not suffice."""
 
     def __init__(self, *, is_coming: bool = False) -> None:
         super().__init__()
         self.is_coming = is_coming
-        """A list is under way that will suffice."""
+        """Whether a pending list will suffice."""
 
 
 class Objects:
     """Args:
-    part: of the watches, that keeps what `project` returns.
-    form: what `project` needs of the objects of a kind.
+    part: part of the watches, with the results of `project`.
+    form: form of objects of a kind that `project` needs.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Objects:
         self._unserved: dict[Key, frozenset[str]] = {}
 
     async def watch(self, user: Key, names: Iterable[KindName]) -> Mapping[KindName, Kind]:
-        """Watch these kinds for a ManagedResource and no others for it; with each name what it stands for."""
+        """Watch exactly these kinds for a ManagedResource; return the kind of each name."""
         kinds = {name: await self._find(name) for name in sorted(set(names))}
         unserved = frozenset(group_of(k.api_version) for k in kinds.values() if isinstance(k, KindNotServed))
         if unserved:
@@ -58,26 +58,26 @@ class Objects:
         return kinds
 
     def waiting_for(self, group: str) -> list[Key]:
-        """The ManagedResources that list objects of kinds of this group that are not served."""
+        """ManagedResources with objects of kinds of this group that are not served."""
         return [user for user, groups in self._unserved.items() if group in groups]
 
     def known(self, kind: Kind, reference: Reference) -> ObjectHealth | None:
-        """What the watches know; of a Job that has finished and was cleaned up, what they knew last."""
+        """Return the state from the watches, or the last one of a Job that was cleaned up after it finished."""
         if isinstance(kind, KubeError):
             return None
         name = _key(kind, reference)
         return self._part.get(kind, name) or self._part.finished(kind, name)
 
     def has(self, api_version: str, reference: Reference) -> bool:
-        """Whether the watches know the object; of an apiVersion that may differ from the one that is listed."""
+        """Whether the watches know the object; its apiVersion may differ from the listed one."""
         resource = self._discovery.known(api_version, reference.kind)
         return resource is not None and self.known(resource, reference) is not None
 
     def remembered(self, api_version: str, reference: Reference) -> ObjectHealth:
-        """What the watches know of an object; of an apiVersion that may differ from the one that is listed.
+        """Return the state of an object from the watches; its apiVersion may differ from the listed one.
 
         Raises:
-            NotKnown: it would have to be read.
+            NotKnown: the object would have to be read.
         """
         resource = self._discovery.known(api_version, reference.kind)
         kept = self.known(resource, reference) if resource is not None else None
@@ -86,12 +86,12 @@ class Objects:
         return kept
 
     async def read(self, user: Key, resource: Kind, reference: Reference, *, may_read: bool) -> ObjectHealth | None:
-        """The object as it is right now, None if it does not exist.
+        """Read the current object; None if it does not exist.
 
         Raises:
             KindNotServed: its kind does not exist (any more).
             NotKnown: it may not be read.
-            KubeError: it can't be read.
+            KubeError: it cannot be read.
         """
         if isinstance(resource, KindNotServed) or (isinstance(resource, KubeError) and may_read):
             raise resource.with_traceback(None)

@@ -1,7 +1,7 @@
-"""The pods of the target cluster: counted for Deployments, and asked why a workload is not as it should be.
+"""Pods of the target cluster: counted for Deployments, and consulted for the cause of a workload's problem.
 
-Pods don't carry our label, so all of them are watched, and of each only the labels are kept, and why it is not ready.
-There is a watch as long as some ManagedResource has Deployments, or another workload that is not as it should be.
+Pods do not carry our label, so all of them are watched, but only labels and the cause of missing readiness are kept.
+The watch exists as long as some ManagedResource has Deployments, or another workload with a problem.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,13 +23,13 @@ class CountedPod:
     namespace: str
     labels: Mapping[str, str]
     cause: str = ""
-    """Why it is not ready."""
+    """Reason why it is not ready."""
     is_over: bool = False
-    """It is not counted, and kept only for its cause."""
+    """Whether it has terminated: it is not counted, and kept only for its cause."""
 
 
 def counted(pod: Object) -> CountedPod | None:
-    """None for a pod that is over and leaves nothing to say."""
+    """Return the kept part; None for a terminated pod without a cause to report."""
     cause, over = cause_of_pod(pod), is_over(pod)
     return None if over and not cause else CountedPod(key(pod).namespace, labels(pod), cause, over)
 
@@ -43,8 +43,8 @@ _VIEW = View(PODS, counted, indexes=((_BY_BUCKET, _buckets),), streams=True)
 
 class Pods:
     """Args:
-    on_change: called with a pod that is other than before, and whether it counts from now on, or no more.
-    on_list: called when others may count, while pods are listed.
+    on_change: called with a changed pod, and whether it starts or stops to count.
+    on_list: called when counts may change while pods are listed.
     """
 
     def __init__(
@@ -65,26 +65,30 @@ class Pods:
         self._users: set[Key] = set()
 
     async def use(self, user: Key) -> None:
-        """Watch pods for a ManagedResource; returns when they were listed, or could not be."""
+        """Watch pods for a ManagedResource; return after they were listed, or the list failed."""
         if not self.watch(user).synced.is_set():
             await self._caches.tried(_VIEW, timeout=_LIST_SECONDS)
 
     def watch(self, user: Key) -> Store[CountedPod | None]:
-        """The same without waiting for the list."""
+        """Watch pods for a ManagedResource without waiting for the list."""
         self._users.add(user)
         if self._store is None:
             self._store = self._loop.watch(self._caches, _VIEW, self._changed)
         return self._store
 
     def forget(self, user: Key) -> None:
-        """The ManagedResource has nothing (any more) whose pods are of interest."""
+        """Note that the ManagedResource needs no pods (any more); the last one ends the watch."""
         self._users.discard(user)
         if not self._users and self._store is not None:
             self._loop.unwatch(self._store)
             self._store = None
 
     async def count(self, wanted: PodsWanted) -> int:
-        """How many pods there are that a Deployment selects. Raises KubeError."""
+        """Return the number of pods that a Deployment selects.
+
+        Raises:
+            KubeError: the watch does not know it, and the pods cannot be listed.
+        """
         known = self.known_count(wanted)
         if known is not None:
             return known
@@ -93,12 +97,14 @@ class Pods:
         return _count(wanted, [counted(pod) for pod in await self._client.list(PODS, selection)])
 
     def known_count(self, wanted: PodsWanted) -> int | None:
-        """The same, if the watch knows it."""
+        """Return the number of selected pods; None if the watch does not know it."""
         pods = self._known(wanted)
         return None if pods is None else _count(wanted, pods)
 
     def known_cause(self, wanted: PodsWanted) -> str | None:
-        """Why a workload is not as it should be, by the first pod that says so; None: the watch does not know."""
+        """Return the cause of a workload's problem, from the first pod that reports one; None if the watch does not
+        know it.
+        """
         pods = self._known(wanted)
         if pods is None:
             return None
@@ -106,7 +112,7 @@ class Pods:
         return min(ill)[1] if ill else ""
 
     def _known(self, wanted: PodsWanted) -> Sequence[CountedPod | None] | None:
-        """Those that it may select."""
+        """Return pods that it may select; None if the watch does not have them."""
         store = self._store
         if store is None or not store.synced.is_set() or not self._caches.covers(PODS, wanted.namespace):
             return None
@@ -115,7 +121,7 @@ class Pods:
     def _changed(self, _: Queue, change: Change[CountedPod | None]) -> None:
         if self._store is None or change.old == change.new:
             return
-        # What the first list holds is no change: its users have waited for it.
+        # The first list brings no changes: its users have waited for it.
         if not self._store.synced.is_set():
             self._on_list()
             return

@@ -1,4 +1,4 @@
-"""Whether a ManagedResource is to be checked now, and which events lead to a check, of health or progress."""
+"""Eligibility of a ManagedResource for a check of health or progress, and the events that lead to a check."""
 
 from enum import Enum, auto
 
@@ -10,23 +10,26 @@ from kube.objects import Object, condition, is_deleting
 from kube.runtime.predicates import Predicate, all_of, changed, now
 
 SOON = 0.1
-"""Seconds: what changes together is looked at together."""
+"""Seconds until a check, so that it covers simultaneous changes."""
 LATER = 10.0
-"""Seconds until other words for a known problem are written: a roll-out of many pods finds new ones all the time."""
+"""Seconds until a known problem is reported with another message: a roll-out of many pods changes it all the time."""
 
 
 class Eligibility(Enum):
     CHECK = auto()
     CHECK_APPLIED = auto()
-    """Some objects can't be applied; the others are looked at."""
+    """Some objects cannot be applied; only the others are checked."""
     WAIT = auto()
-    """Not applied yet: until an event says that it is, nothing but the regular look takes place."""
+    """Not applied yet: until the event of that, only the regular check takes place."""
     STOP = auto()
-    """Nothing to do here until an event brings it back."""
+    """Nothing to do until another event."""
 
 
 def eligibility(managed_resource: Object, *, resource_class: str, while_failing: bool) -> Eligibility:
-    """Args: while_failing: whether those are checked of which some objects can't be applied."""
+    """Return the eligibility.
+
+    Args: while_failing: whether to check a ManagedResource while some of its objects cannot be applied.
+    """
     if (
         is_ignored(managed_resource)
         or not is_responsible(managed_resource, resource_class=resource_class)
@@ -43,7 +46,7 @@ def eligibility(managed_resource: Object, *, resource_class: str, while_failing:
 
 
 def applied_status(managed_resource: Object) -> str | None:
-    """The status of the condition that everything was applied; None without that condition."""
+    """Return the status of the condition ResourcesApplied; None without that condition."""
     found = condition(managed_resource, conditions.RESOURCES_APPLIED)
     return None if found is None else found.get("status")
 
@@ -52,7 +55,7 @@ def applied_status(managed_resource: Object) -> str | None:
 
 
 def calls_for_check(*, resource_class: str) -> Predicate[Object]:
-    """Whether an event of a ManagedResource leads to a check of it."""
+    """Return a predicate: whether an event of a ManagedResource leads to a check of it."""
 
     def is_ours(managed_resource: Object) -> bool:
         return not is_ignored(managed_resource) and belongs_to_class(managed_resource, resource_class=resource_class)
@@ -61,9 +64,9 @@ def calls_for_check(*, resource_class: str) -> Predicate[Object]:
 
 
 def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, counts_existence: bool) -> float | None:
-    """In how many seconds a check is due since a managed object changed; None if its ManagedResource looks the same.
+    """Return seconds until a check after a change of a managed object; None if no check is necessary.
 
-    `counts_existence`: whether it counts that a fine object came or went.
+    `counts_existence`: whether the creation or deletion of an object without problems counts.
     """
     if counts_existence and (old is None) != (new is None):
         return SOON
@@ -75,9 +78,9 @@ def delay(old: ObjectHealth | None, new: ObjectHealth | None, *, counts_existenc
 
 
 def pod_delay(kept: ObjectHealth, pod: CountedPod, *, counts: bool) -> float | None:
-    """In how many seconds a check is due since a pod of a workload changed; None if it looks the same.
+    """Return seconds until a check after a change of a pod of a workload; None if no check is necessary.
 
-    `counts`: whether the pod is counted from now on, or no more.
+    `counts`: whether the pod starts or stops to count.
     """
     if kept.pods is None or not kept.pods.select(pod.labels):
         return None

@@ -1,7 +1,7 @@
-"""What is kept in memory of a managed object: what is wrong with it, and whose it is.
+"""State of a managed object in memory: its findings, and its ManagedResource.
 
-Objects are checked when the watch brings them, so that a store holds no more than the result. Most objects are fine,
-and the fine ones of a ManagedResource share one value, for as long as there are any.
+Objects are checked when the watch delivers them, so that a store holds only the results. Most objects have no problem,
+and all such objects of a ManagedResource share one value, as long as there are any.
 """
 
 from collections.abc import Callable
@@ -33,17 +33,17 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ObjectHealth:
     origin: Key | None = None
-    """The ManagedResource that it belongs to."""
+    """The ManagedResource that owns the object."""
     finding: Finding | None = None
     pods: PodsWanted | None = None
-    """With a finding those that may say why; without, those that have to be counted as well."""
+    """With a finding, the pods that may explain it; without one, the pods to count as well."""
     manual: str = ""
-    """What its roll-out leaves to a person."""
+    """Manual step that its roll-out requires."""
 
 
 NOTHING = ObjectHealth()
 _LONGEST = 4096
-"""Characters of a message; more is no help, and would be kept of each object."""
+"""Maximum characters of a message; more would not help, and would be kept for each object."""
 
 Project = Callable[[Resource, Object], ObjectHealth]
 
@@ -56,7 +56,7 @@ def project_health(resource: Resource, obj: Object, *, cluster_id: str, rules: R
 
 
 def health_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
-    """What of the objects of a kind is read to check their health."""
+    """Form in which objects of a kind are read for a health check."""
     return Form.WHOLE if rules.health(resource.api_version, resource.kind) else Form.METADATA
 
 
@@ -79,7 +79,7 @@ def _clipped(finding: Finding | None) -> Finding | None:
 
 
 def progress_form(resource: Resource, *, rules: Rules = BUILT_IN) -> Form:
-    """What of the objects of a kind is read to check their progress."""
+    """Form in which objects of a kind are read for a progress check."""
     return Form.WHOLE if rules.progress(resource.api_version, resource.kind) else Form.METADATA
 
 
@@ -108,7 +108,7 @@ def _origin(resource: Resource, obj: Object, cluster_id: str) -> Key | None:
 
 
 def origin(obj: Object, *, cluster_id: str) -> Key | None:
-    """The ManagedResource that the object belongs to; None if to none, or to one of another cluster.
+    """Return the ManagedResource that owns the object; None if there is none, or it is in another cluster.
 
     Raises:
         ValueError: the annotation is not `[<cluster id>:]<namespace>/<name>`.

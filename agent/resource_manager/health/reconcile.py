@@ -1,7 +1,7 @@
-"""One pass of a health controller over a ManagedResource: look at its objects, and write the condition if it is new.
+"""One pass of a health controller over a ManagedResource: check its objects, and write a changed condition.
 
-Mostly it has been written already: the writer of the status asks for `advice` whenever somebody writes, and what is
-known from memory goes along.
+Mostly the condition is written already: the status writer requests `advice` for every write, and adds the condition
+that is known from memory.
 """
 
 import asyncio
@@ -31,30 +31,30 @@ from kube.runtime.priorities import RESYNC
 from kube.runtime.status import Advice, StatusWriter
 
 LONGEST_PASS = 180.0
-"""Seconds; a pass gets as long as the sync period is, but no longer than this."""
+"""Seconds. A pass may take as long as the sync period, but no longer than this."""
 
 _LOGGED = 20
 
 _LASTING = timedelta(seconds=30)
-"""What lasts as long leads to an Event; a roll-out or a new node disturb for a moment."""
+"""Time after which a problem leads to an Event; a roll-out or a new node disturbs only for a moment."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class LastingProblems:
-    """Events about ManagedResources whose objects are not as they should be for a while.
+    """Events about ManagedResources whose objects have lasting problems.
 
-    The condition is overwritten by the next one, and has the first object only.
+    The next condition overwrites the previous one, and has only the first object.
     """
 
     def __init__(self, recorder: EventRecorder, *, now: Callable[[], datetime] = utc_now) -> None:
         self._recorder = recorder
         self._now = now
         self._since: dict[Key, datetime | None] = {}
-        """None once there was an Event."""
+        """Time of the first finding; None once there was an Event."""
 
     def note(self, managed_resource: Object, condition: Condition, count: int) -> None:
-        """A look at a ManagedResource found so many objects that are not as they should be."""
+        """Note the number of objects with findings in a check."""
         name = key(managed_resource)
         if not count:
             self.forget(name)
@@ -76,13 +76,13 @@ class Reconciler:
     inputs: Inputs = field(default_factory=Inputs)
     status: StatusWriter
     store: Store[Object]
-    """Of the ManagedResources."""
+    """Cache of the ManagedResources."""
     resource_class: str
     sync_period: float
     while_failing: bool = False
-    """Whether objects are looked at while others of the same ManagedResource can't be applied."""
+    """Whether objects are checked while others of the same ManagedResource cannot be applied."""
     lasting: LastingProblems | None = None
-    """None: there are no Events about them."""
+    """None for no Events about lasting problems."""
     now: Callable[[], datetime] = utc_now
     _logged: dict[Key, tuple[str, ...]] = field(default_factory=dict, init=False)
 
@@ -106,10 +106,10 @@ class Reconciler:
         return RequeueAfter(seconds, RESYNC, partial(self.inputs.are_unchanged, name) if is_settled else None)
 
     def is_waiting(self, managed_resource: Object) -> bool:
-        """Whether its objects are not applied yet, so that a pass would do nothing: the event of that brings one.
+        """Whether a pass would do nothing, since objects are not applied yet; the event of that leads to one.
 
-        Without such passes, a new ManagedResource of ten objects has two passes of health and progress together
-        instead of six.
+        Without such passes, a new ManagedResource of ten objects has two passes of health and progress together instead
+        of six.
         """
         return self._eligibility(managed_resource) is Eligibility.WAIT
 
@@ -118,12 +118,16 @@ class Reconciler:
         return managed_resource is not None and self.is_waiting(managed_resource)
 
     def _is_settled(self, managed_resource: Object) -> bool:
-        """Whether the watches alone show that nothing is wrong with it."""
+        """Whether the watches alone show that the ManagedResource has no problem."""
         advice = self.advice(managed_resource)
         return advice is not None and advice.is_settled
 
     async def _check(self, managed_resource: Object, *, only_applied: bool) -> Found:
-        """What is wrong with it, as its condition says then. Raises NotKnown: there is nothing to look at."""
+        """Check the objects, write the condition, and return the findings.
+
+        Raises:
+            NotKnown: there is nothing to check.
+        """
         name = key(managed_resource)
         looked_at = references(managed_resource, with_pending=only_applied)
         found = await self._look(name, looked_at, only_applied=only_applied)
@@ -135,11 +139,11 @@ class Reconciler:
         return found
 
     def findings(self, name: Key) -> int:
-        """How many objects of a ManagedResource were not as they should be when they were last looked at."""
+        """Number of objects of a ManagedResource with findings in the last check."""
         return len(self._logged.get(name, ()))
 
     def advice(self, managed_resource: Object) -> Advice | None:
-        """What is known of it from memory, to go along with what somebody else is about to write."""
+        """Return the condition known from memory, to be added to another controller's write; None if it is unknown."""
         eligible = self._eligibility(managed_resource)
         if eligible in {Eligibility.STOP, Eligibility.WAIT}:
             return None
@@ -172,7 +176,7 @@ class Reconciler:
             raise ReconcileError(f"the objects could not be looked at within {seconds:g} seconds") from error
 
     def _log(self, name: Key, condition: Condition, findings: list[Finding]) -> None:
-        """All findings, since the condition has only the first; nothing if they were logged already."""
+        """Log all findings, since the condition has only the first; nothing if they were logged already."""
         messages = tuple(finding.message for finding in findings)
         if self._logged.get(name, ()) == messages:
             return

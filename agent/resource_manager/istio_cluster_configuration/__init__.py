@@ -1,1 +1,1 @@
-"""Settings of connections in Istio's ingress gateways, derived from DestinationRules."""
+"""Connection settings of Istio's ingress gateways, derived from DestinationRules."""

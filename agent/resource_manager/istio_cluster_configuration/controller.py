@@ -75,7 +75,7 @@ def _namespaces_for_service(rules: Store[DestinationRule], service: Key) -> Iter
 
 
 def gateways_came_or_went(change: Change[Namespace]) -> bool:
-    """A namespace got its first ingress gateway, or lost its last one."""
+    """Whether a namespace got its first ingress gateway, or lost its last one."""
     return _has_gateways(change.old) != _has_gateways(change.new)
 
 
@@ -84,7 +84,7 @@ def _has_gateways(namespace: Namespace | None) -> bool:
 
 
 def _namespaces_exporting_to(rules: Store[DestinationRule], namespace: Key) -> Iterable[Key]:
-    """Those whose filters have to be there."""
+    """Namespaces with rules that are exported to this namespace."""
     return {Key("", rule.key.namespace) for rule in rules.values() if rule.export_to.among([namespace.name])}
 
 

@@ -1,4 +1,4 @@
-"""One pass over a namespace that has DestinationRules: compute its EnvoyFilters, write the difference."""
+"""One pass over a namespace with DestinationRules: compute its EnvoyFilters, write the difference."""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class IstioStores:
 
 
 class Reconciler:
-    """Args: recorder: writes Events about DestinationRules."""
+    """Args: recorder: records Events about DestinationRules."""
 
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
@@ -54,7 +54,7 @@ class Reconciler:
 
     @property
     def limited(self) -> int:
-        """How many DestinationRules are left out."""
+        """Number of DestinationRules that are left out."""
         return sum(map(len, self._left_out.all()))
 
     async def reconcile(self, key: Key) -> Result:
@@ -85,7 +85,7 @@ class Reconciler:
         return Done()
 
     def _warn(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
-        """Reports what was not left out by the last pass."""
+        """Report rules that the last pass did not leave out."""
         message = f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
         rules = {rule.key: rule for rule in left_out}
         for name in self._left_out.news(source, rules):

@@ -1,4 +1,4 @@
-"""From DestinationRules to settings of Envoy's clusters: what is kept of objects, and the patches computed from it."""
+"""Settings of Envoy's clusters from DestinationRules: cached parts of objects, and the patches computed from them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ from kube.objects import (
 from kube.packing import digest
 from kube.resources import NAMESPACES
 
-# --- what is kept of objects
+# --- cached parts of objects
 
 
 EXPORT_TO = "networking.istio.io/exportTo"
 
 MOST_PORTS = 250
-"""Of a Service; the first of them count."""
+"""Number of ports of a Service that are used: the first ones."""
 EXPLICIT, DOWNSTREAM = "explicit_http_config", "use_downstream_protocol_config"
 
 ALL = "*"
@@ -40,13 +40,13 @@ _OWN, _NONE = ".", "~"
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Namespaces to which something is exported."""
+    """Namespaces to which an object is exported."""
 
     names: frozenset[str]
 
     @classmethod
     def of(cls, entries: Iterable[str], *, own: str) -> "Exports":
-        """Args: own: the namespace of what is exported."""
+        """Args: own: namespace of the exported object."""
         names: set[str] = set()
         for entry in entries:
             if entry == _NONE:
@@ -57,13 +57,13 @@ class Exports:
         return cls(frozenset(names))
 
     def among(self, candidates: Sequence[str]) -> list[str]:
-        """Those of the candidates, in their order."""
+        """Return the candidates in the set, in their order."""
         return [name for name in candidates if ALL in self.names or name in self.names]
 
 
 @dataclass(frozen=True, slots=True)
 class Http2:
-    """The fields that switch on HTTP/2, as a traffic policy says; empty: it says nothing of that."""
+    """Fields that switch on HTTP/2 in a traffic policy; empty if the policy does not state it."""
 
     by_port: Mapping[int, str]
     otherwise: str
@@ -95,7 +95,7 @@ class DestinationRule:
     export_to: Exports
     http2: Http2
     is_partial: bool
-    """It has subsets or selects workloads: whole clusters can't be derived from it."""
+    """Whether it has subsets or selects workloads: settings of whole clusters cannot be derived from it."""
 
     @classmethod
     def of(cls, obj: Object) -> "DestinationRule":
@@ -110,7 +110,7 @@ class DestinationRule:
         )
 
     def service(self) -> Key | None:
-        """The Service that the host means; None: none of this cluster."""
+        """Return the Service of the host; None if it is not in this cluster."""
         name, _, rest = self.host.partition(".")
         namespace, _, domain = rest.partition(".")
         if domain not in {"", "svc", "svc.cluster.local"} or not name:
@@ -161,13 +161,13 @@ class Namespace:
 
 
 def is_ingress(having: Mapping[str, str]) -> bool:
-    """Whether a namespace has ingress gateways, by its labels."""
+    """Whether the labels mark a namespace with ingress gateways."""
     return having.get(keys.ROLE) == keys.ROLE_ISTIO_INGRESS or keys.EXPOSURE_CLASS_HANDLER in having
 
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """An EnvoyFilter that carries our label."""
+    """An EnvoyFilter with our label."""
 
     uid: str
     version: str
@@ -179,7 +179,7 @@ class Existing:
 
 
 def decided(obj: Object) -> bytes:
-    """Of what the controller decides."""
+    """Return a digest of the parts that the controller sets."""
     meta = metadata(obj)
     content = [meta.get("labels"), meta.get("ownerReferences"), spec(obj).get("configPatches")]
     return digest(content)
@@ -192,7 +192,7 @@ NAME = "istio-cluster-configuration"
 SUFFIX = "-cluster-configuration"
 
 MOST_PATCHES = 1000
-"""For the gateways of a namespace, of all DestinationRules of another one."""
+"""Maximum number of patches for the gateways of a namespace from all DestinationRules of another one."""
 
 _BUFFER_BYTES = 32768
 _HTTP2_PROTOCOLS = frozenset({"http2", "kubernetes.io/h2c", "grpc", "grpc-web"})
@@ -201,7 +201,7 @@ _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 @dataclass(slots=True)
 class Patches:
-    """For each namespace with ingress gateways, and what there was no room for."""
+    """Patches for each namespace with ingress gateways, and rules beyond the limit."""
 
     by_namespace: dict[str, list[Object]]
     left_out: list[DestinationRule] = field(default_factory=list)
@@ -210,9 +210,10 @@ class Patches:
 def compute_patches(
     found: Patches, rules: Iterable[DestinationRule], service_of: Callable[[Key], Service | None]
 ) -> Iterator[None]:
-    """The patches of the DestinationRules of one namespace, in steps between which the caller may give way to others.
+    """Compute the patches of the DestinationRules of one namespace, in steps between which the caller may yield to
+    others.
 
-    A rule whose patches are too many for a namespace with ingress gateways has none.
+    A rule that would exceed the limit of a namespace with ingress gateways gets no patches.
     """
     ingress_namespaces = list(found.by_namespace)
     for rule in sorted(rules, key=lambda rule: rule.key):
@@ -231,7 +232,7 @@ def compute_patches(
 
 
 def http2_mode(http2: Http2, port: ServicePort) -> str:
-    """The field that switches on HTTP/2; empty: it is not to be switched on."""
+    """Return the field that switches on HTTP/2; empty if HTTP/2 stays off."""
     if mode := http2.mode(port.number):
         return mode
     protocol = port.app_protocol or _protocol_of(port.name)
@@ -262,7 +263,7 @@ def _patch(service: Service, port: ServicePort, mode: str) -> Object:
 
 
 def envoy_filter(source: str, source_uid: str, target: str, patches: Sequence[Object]) -> Object:
-    """The object that holds the patches; it goes with the namespace that they come from."""
+    """Return the EnvoyFilter with the patches; it is deleted with the namespace that they come from."""
     owner = {**NAMESPACES.reference(name=source, uid=source_uid), "controller": True, "blockOwnerDeletion": True}
     return {
         **kinds.ENVOY_FILTERS.type_meta,
