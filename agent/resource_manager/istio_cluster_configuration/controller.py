@@ -1,7 +1,7 @@
 """The controller `istio-cluster-configuration`: EnvoyFilters for the DestinationRules of a namespace.
 
-A key is a namespace that has DestinationRules. For each namespace with Istio's ingress gateways it has at most one
-EnvoyFilter. All kinds are watched only where Istio is installed, which may happen later.
+A key is a namespace with DestinationRules. It has at most one EnvoyFilter in each namespace with Istio's ingress
+gateways. All kinds are watched only once Istio is installed.
 """
 
 from collections.abc import Iterable

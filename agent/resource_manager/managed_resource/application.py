@@ -1,7 +1,7 @@
-"""Creating and updating one object of a ManagedResource: the rules for what `kube.apply` does.
+"""Creation and update of one object of a ManagedResource: the rules for `kube.apply`.
 
-Who else has the object is asked before it is written; if fields that are not stored are errors, each write is tried
-before as a dry run; what can't be updated is deleted if that is allowed.
+Another holder of the object is checked before a write; if fields that would not be stored are errors, each write is
+tried first as a dry run; an object that cannot be updated is deleted if that is permitted.
 """
 
 import contextlib
@@ -71,17 +71,17 @@ class ApplyError(Exception):
 
 
 class HeldError(ApplyError):
-    """Another ManagedResource has it."""
+    """Another ManagedResource holds the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an object could not be applied."""
+    """Reason why an object could not be applied."""
 
     text: str
     """May quote the object."""
     may_pass: bool = False
-    """Another attempt may succeed with the same manifest, object and rights."""
+    """Whether another attempt may succeed with the same manifest, object and rights."""
 
 
 _MAY_PASS = (Conflict, HeldError, KindNotServed, KindUnavailable, ServerFailure, TooManyRequests, Unreachable)
@@ -89,35 +89,35 @@ _MAY_PASS = (Conflict, HeldError, KindNotServed, KindUnavailable, ServerFailure,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyOptions:
-    """What holds for all objects of one pass."""
+    """Settings for all objects of one pass."""
 
     owner: Owner
     client: Client
-    """By which is written, as the owner's identity says."""
+    """Client for writes, according to the owner's identity."""
     overwrite: Overwrite
     equivalences: Equivalences
     scaled: Scaled
     adopt: str
-    """The annotation of the ManagedResource; see `adoption`."""
+    """Annotation of the ManagedResource; see `adoption`."""
     listed: Collection[str]
-    """Object keys of the wanted ones that a complete pass has listed, so they are ours."""
+    """Object keys of desired objects that a complete pass has listed, so they are ours."""
     previous: Mapping[str, Object]
-    """The old references by the object keys of the wanted ones."""
+    """Old references by the object keys of the desired objects."""
     is_settled: bool
-    """The last complete pass, perhaps of an earlier process, applied these same manifests."""
+    """Whether the last complete pass, perhaps of an earlier process, applied these same manifests."""
     always_update: bool
     applied: dict[str, bytes]
-    """Fingerprints of what this process has applied, by object key."""
+    """Fingerprints of the objects that this process has applied, by object key."""
     warnings: dict[str, ObjectWarnings]
-    """What the API server reported when objects were written last, perhaps by an earlier process, by object key."""
+    """Warnings of the API server about the last writes, perhaps of an earlier process, by object key."""
     ignored_fields: IgnoredFields
     field_validation: FieldValidation
     reported: str = ""
-    """The message of the condition ResourcesApplied."""
+    """Message of the condition ResourcesApplied."""
 
     @property
     def is_strict(self) -> bool:
-        """Whether a field that would not be stored keeps its object from being applied."""
+        """Whether a field that would not be stored prevents the application of its object."""
         return self.field_validation is FieldValidation.STRICT
 
 
@@ -125,12 +125,12 @@ _dropped_fields = partial(dropped_fields, field_manager=keys.FIELD_MANAGER)
 
 
 async def without_its_secrets(text: str, wanted: PlannedObject) -> str:
-    """The text of an error, which may quote the object."""
+    """Return the text of an error, which may quote the object, without the object's secrets."""
     return await computed(wanted.size, lambda: without_secrets(text, wanted.object()))
 
 
 class Application(base.Application):
-    """One object of a ManagedResource."""
+    """Application of one object of a ManagedResource."""
 
     def __init__(
         self,
@@ -167,9 +167,9 @@ class Application(base.Application):
         self._changes: ChangeSet
         self._manifest: Object
         self._not_written: Sequence[str] = ()
-        """What the manifest asks for, and the last merge kept from the live object."""
+        """Fields of the manifest for which the last merge kept the value of the live object."""
         self._same_manifest = False
-        """It is as it was at the last successful write."""
+        """Whether the manifest is the same as at the last successful write."""
 
     def _is_scaled(self, targets: frozenset[str]) -> bool:
         if not targets:
@@ -184,19 +184,21 @@ class Application(base.Application):
         return (super().is_up_to_date() and self._is_schema_known()) or self._has_finished()
 
     def _is_schema_known(self) -> bool:
-        """Whether nothing was dropped that the API server might store by now, since the kind has got other fields."""
+        """Whether no field was dropped that the API server might store by now, since the schema of the kind has
+        changed.
+        """
         reported = self._options.warnings.get(self._wanted.name)
         return reported is None or not reported.dropped or self._live.discovery.known_schema(self._resource) is not None
 
     def _has_finished(self) -> bool:
-        """Whether just this has run and is over; under another manifest it would run again."""
+        """Whether the Job of this manifest has finished; with another manifest it would run again."""
         last = self._options.applied.get(self._wanted.name, b"")
         return last.startswith(self._wanted.digest) and self._live.has_finished(self._resource, self._wanted.key)
 
     async def _is_taken_for_finished(self) -> bool:
-        """Whether it is missing though a complete pass of an earlier process applied just this.
+        """Whether the Job is missing though a complete pass of an earlier process applied it.
 
-        Where the status has no `jobs`, since the CustomResourceDefinition is the original's, only this shows it.
+        Only this shows it if the status has no `jobs`, with the original's CustomResourceDefinition.
         """
         options, wanted = self._options, self._wanted
         is_settled = options.is_settled and wanted.name in options.listed and wanted.name not in options.applied
@@ -207,13 +209,13 @@ class Application(base.Application):
         return True
 
     async def run(self, changes: ChangeSet) -> Failure | None:
-        """None: it is applied."""
+        """Apply the object; return None on success."""
         return await self._reported(self._run_ignored(changes) if self._wanted.is_ignored else self._run(changes))
 
     async def take_over(self) -> Failure | None:
-        """Stamp the object, if its holder has given it up, and leave it as it is otherwise.
+        """Stamp the object if its holder has given it up, and leave it unchanged otherwise.
 
-        For when nothing else may be applied yet, and its holder waits for that.
+        Necessary while nothing else may be applied yet, and the holder waits for that.
         """
         return await self._reported(self._stamp())
 
@@ -247,7 +249,7 @@ class Application(base.Application):
     async def _run_ignored(self, changes: ChangeSet) -> None:
         live, untrue = await self.read(), list[str]()
         if live is not None:
-            with contextlib.suppress(Conflict, HeldError):  # it is only marked, for when it is given up
+            with contextlib.suppress(Conflict, HeldError):  # the object is only marked, for the case that its holder gives it up
                 await self._check_holder(live)
                 untrue = [keys.DESCRIPTION, *self._marks_of_others(live)]
             if self._is_unowned(live):
@@ -299,9 +301,10 @@ class Application(base.Application):
         return self._options.owner.identity.account is None and super().is_absent()
 
     async def read(self, *, again: bool = False) -> Object | None:
-        """The live object; for a ServiceAccount what is not ours yet is only read as what the account itself may see.
+        """Read the live object; for a ServiceAccount, an object that is not ours yet is read with the account's own
+        rights.
 
-        So no attempt to take an object over shows what is in it, who has it, or whether it exists.
+        So an attempt to take an object over reveals neither its content, nor its holder, nor its existence.
         """
         resource, key, owner = self._resource, self._key, self._options.owner
         if owner.identity.account is None:
@@ -312,22 +315,30 @@ class Application(base.Application):
         return await self._live.read_live(resource, key, client=self._client)
 
     def _is_unowned(self, live: Object) -> bool:
-        """Whether it is not ours yet, and no one else's."""
+        """Whether it is not ours yet, and has no other owner."""
         return is_unowned(live) and self._is_new()
 
     def _is_new(self) -> bool:
-        """Whether it is not ours as far as any complete pass has listed, or was taken back since."""
+        """Whether it is not ours according to the list of any complete pass, or was taken back since."""
         lost = self._ownership.contests.is_known(self._options.owner.name, self._wanted.name)
         return lost or self._wanted.name not in self._options.listed
 
     def _demand_adoption(self, manifest: Object) -> None:
-        """Raises ApplyError: what exists without an owner is not to be taken over."""
+        """Check that an existing object without an owner may be taken over.
+
+        Raises:
+            ApplyError: it may not.
+        """
         text, of_managed_resource = self._wanted.text, self._options.adopt
         if problem := adoption_problem(manifest, resource=text, of_managed_resource=of_managed_resource):
             raise ApplyError(problem)
 
     async def _check_holder(self, live: Object) -> None:
-        """Raises HeldError."""
+        """Check that no other ManagedResource holds the object; claim it from one of another agent.
+
+        Raises:
+            HeldError: another one holds it.
+        """
         owner, origin = self._options.owner, annotations(live).get(keys.ORIGIN)
         if not origin or origin == owner.origin:
             return
@@ -340,7 +351,11 @@ class Application(base.Application):
         raise HeldError(held_text(self._wanted.text, holder.name, is_certain=holder.is_certain))
 
     def _check_contest(self, live: Object) -> None:
-        """Raises HeldError: an agent that is not known here has taken the object back."""
+        """Check that no agent that is unknown here has taken the object back.
+
+        Raises:
+            HeldError: one has.
+        """
         origin = annotations(live).get(keys.ORIGIN) or ""
         own, name, contests, now = (
             self._options.owner.name,
@@ -352,12 +367,12 @@ class Application(base.Application):
             return
         text = taken_back_text(self._wanted.text, origin)
         if not contests.is_known(own, name) and text in self._options.reported:
-            contests.begin(own, name, origin, now=now)  # the process before has seen it
+            contests.begin(own, name, origin, now=now)  # the previous process has seen it
         if contests.is_lost(own, name, origin, now=now):
             raise HeldError(text)
 
     def _marks_of_others(self, live: Object) -> list[str]:
-        """Annotations that are not true any more of an ignored object, which its holder has given up."""
+        """Annotations of an ignored object that are obsolete, since its holder has given it up."""
         own, notes = self._options.owner.origin, annotations(live)
         origin, claimant = notes.get(keys.ORIGIN), notes.get(keys.CLAIMED_BY)
         if claimant == own:
@@ -365,7 +380,7 @@ class Application(base.Application):
         return [keys.ORIGIN] if origin and origin != own and not self._ownership.is_unknown(origin) else []
 
     async def _claim(self, live: Object) -> None:
-        """Mark the object, so that its holder's agent leaves it to us when it is given up; see `ownership`."""
+        """Mark the object, so that its holder's agent leaves it to us when giving it up; see `ownership`."""
         owner, claimant = self._options.owner, annotations(live).get(keys.CLAIMED_BY)
         if claimant == owner.origin or is_deleting(live):
             return
@@ -376,14 +391,18 @@ class Application(base.Application):
         await self._live.annotate(self._resource, live, note, client=self._client)
 
     async def check(self, live: Object) -> None:
-        """Raises ApplyError."""
+        """Check that the object may be written.
+
+        Raises:
+            ApplyError: another ManagedResource holds it, or it may not be taken over.
+        """
         await self._check_holder(live)
         if self._is_unowned(live):
             self._demand_adoption(self._manifest)
 
     def differs(self, merged: Object, live: Object) -> bool:
         notes, own = annotations(live), self._options.owner.origin
-        # Another agent may have written it; its field manager is the same.
+        # Another agent with the same field manager may have written it.
         is_of_other = notes.get(keys.ORIGIN) != own or notes.get(keys.CLAIMED_BY) == own
         if not self._same_manifest or is_of_other:
             return needs_update(merged, live)
@@ -394,7 +413,7 @@ class Application(base.Application):
         return is_drifted(merged, live, field_manager=keys.FIELD_MANAGER, dropped=reported.dropped)
 
     async def _has_same_basis(self) -> bool:
-        """Whether what the API server reported of the last write, if it did, was of this manifest and these fields."""
+        """Whether the stored warnings, if any, are about this manifest and the current fields of its kind."""
         reported = self._options.warnings.get(self._wanted.name)
         return reported is None or reported.basis == await self._basis(is_dropped=bool(reported.dropped))
 
@@ -403,7 +422,11 @@ class Application(base.Application):
         return basis(self._wanted.digest, schema)
 
     async def send(self, write: Callable[..., Awaitable[Object]], body: Object) -> Object:
-        """The answer to a write; what the API server warns of, and does not store, is kept. Raises ApplyError."""
+        """Write the object; keep the warnings of the API server and the fields that it does not store.
+
+        Raises:
+            ApplyError: a field would not be stored, and that is an error.
+        """
         name, warned = self._wanted.name, list[str]()
         mode = WriteMode(self._options.field_validation)
         if self._options.is_strict:
@@ -424,7 +447,7 @@ class Application(base.Application):
         return answer
 
     async def _report_not_written(self) -> None:
-        """As a warning, also if nothing was written."""
+        """Report fields that were not written as a warning, even if there was no write."""
         known = self._options.warnings.pop(self._wanted.name, None)
         if known is None and not self._not_written:
             return
@@ -458,7 +481,11 @@ class Application(base.Application):
         )
 
     async def refused(self, live: Object, merged: Object, error: Invalid) -> Never:
-        """Delete what can't be updated, if that is allowed; the next pass creates it. Raises ApplyError."""
+        """Delete an object that cannot be updated, if that is permitted; the next pass creates it.
+
+        Raises:
+            ApplyError: always, with the result.
+        """
         text, error_text = self._wanted.text, self._options.owner.identity.error_text
         if not may_be_replaced(merged, error.causes):
             raise error
@@ -477,16 +504,19 @@ class Application(base.Application):
         except NotFound:
             pass
         except Conflict:
-            raise  # it has changed: all is looked at anew
+            raise  # the object has changed: start again
         except KubeError as failure:
             raise ApplyError(not_deleted_text(text, error_text(failure))) from failure
         self._changes.note(Action.DELETED, self._wanted.reference)
         raise ApplyError(deleted_text(text, error_text(error)))
 
     async def _try_to_create(self, live: Object, refused: Invalid) -> None:
-        """What the API server would not take anew either stays as it is. Raises ApplyError.
+        """Keep an object that the API server would not create again either.
 
-        The live object is in the way, but that is found out last, after validation and admission.
+        The live object is in the way, but that is only detected after validation and admission.
+
+        Raises:
+            ApplyError: it would not be created.
         """
         new = self._merged(as_if_gone(self._manifest, live), None)
         try:

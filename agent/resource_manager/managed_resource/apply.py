@@ -1,4 +1,4 @@
-"""Applying the objects that a ManagedResource asks for."""
+"""Application of the objects of a ManagedResource."""
 
 import asyncio
 import time
@@ -32,19 +32,20 @@ from kube.runtime.yielding import Yielding
 from kube.write_mode import FieldValidation
 
 _AT_A_STRETCH = 64
-"""Objects of which it is looked up in memory whether they are up to date, before others may have their turn."""
+"""Number of objects that are compared with memory before other tasks may run."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Applier:
-    """Remembers what it applied. That can be lost at any time: then the cluster is looked at more closely, once."""
+    """Remembers applied objects. That memory can be lost at any time: then the cluster is read once."""
 
     live: LiveObjects
     ownership: Ownership
     autoscalers: Autoscalers
     repairs: Repairs
     always_update: float | None
-    """Everything is written once in so many seconds (not at every event in between); None: only what differs."""
+    """Seconds between two writes of all objects (not for every event in between); None if only differences are written.
+    """
     _applied: dict[Key, dict[str, bytes]] = field(default_factory=dict, init=False)
     _warnings: dict[Key, dict[str, ObjectWarnings]] = field(default_factory=dict, init=False)
     _forced_at: dict[Key, float] = field(default_factory=dict, init=False)
@@ -53,7 +54,7 @@ class Applier:
         return bool(self._applied.get(name))
 
     def forget(self, name: Key) -> None:
-        """Its objects are about to be removed, or are gone."""
+        """Forget a ManagedResource whose objects are about to be removed, or are gone."""
         self._applied.pop(name, None)
         self._warnings.pop(name, None)
         self._forced_at.pop(name, None)
@@ -68,7 +69,11 @@ class Applier:
         *,
         field_validation: FieldValidation,
     ) -> ApplyOptions:
-        """Raises ListError, KubeError: the autoscalers are not known, so nothing may be applied."""
+        """Return the settings of a pass.
+
+        Raises:
+            ListError, KubeError: the autoscalers are unknown, so nothing may be applied.
+        """
         spec = managed_resource.get("spec") or {}
         scaled = Scaled()
         if any(wanted.reference.get("kind") in SCALABLE for wanted in plan.wanted()):
@@ -109,14 +114,14 @@ class Applier:
         return True
 
     def is_up_to_date(self, plan: Plan, options: ApplyOptions) -> bool:
-        """Whether nothing is to be written, as far as memory shows."""
+        """Whether memory shows that no write is necessary."""
         return all(
             application is not None and application.is_up_to_date()
             for application in (self._application(wanted, options) for wanted in plan.wanted())
         )
 
     def _application(self, wanted: PlannedObject, options: ApplyOptions) -> Application | None:
-        """None: it can't be applied."""
+        """Return the application of an object; None if it cannot be applied."""
         if wanted.problem or wanted.resource is None:
             return None
         return Application(wanted, wanted.resource, options, live=self.live, ownership=self.ownership)
@@ -124,7 +129,7 @@ class Applier:
     async def take_over(self, plan: Plan, options: ApplyOptions, names: Collection[str]) -> None:
         """Stamp those of these objects, by object key, that their holders have given up.
 
-        What can't be stamped stays as it is: it is applied, or fails, when its turn comes.
+        An object that cannot be stamped stays unchanged: its application follows, or fails, in its turn.
         """
         for wanted in plan.wanted():
             is_asked_for = wanted.name in names and not wanted.is_ignored
@@ -133,12 +138,12 @@ class Applier:
                 await application.take_over()
 
     async def apply(self, plan: Plan, options: ApplyOptions, changes: ChangeSet, at_once: asyncio.Semaphore) -> None:
-        """Stage after stage; what fails is noted, the rest goes on."""
+        """Apply stage after stage; failures are noted, and the rest continues."""
         before = dict(options.applied)
         yielding = Yielding()
 
         async def apply_one(each: tuple[PlannedObject, Application | None]) -> str:
-            """The text of an error, if there was one."""
+            """Return the text of an error; empty on success."""
             wanted, application = each
             async with at_once:
                 await yielding.after_long()

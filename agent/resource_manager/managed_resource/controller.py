@@ -1,8 +1,8 @@
-"""The ManagedResource controller: what it watches, and which ManagedResources an event enqueues.
+"""The ManagedResource controller: its watches, and the ManagedResources that an event enqueues.
 
 source   ManagedResources    see `triggers`; those that wait for it (`dependencies`)
-         Secrets             those that name it
-target   managed objects     the one that an object comes from, if the object is not as it was left
+         Secrets             those that refer to it
+target   managed objects     the origin of the object, if the object has been changed
          CustomResourceDefinitions (by `kinds_changed`)   those that wait for a kind, to apply or to remove objects
 """
 
@@ -41,11 +41,11 @@ from kube.runtime.status import StatusWriter
 
 _SERVED_SOON = 0.1
 _STATUS_SECONDS = 60.0
-"""What a pass may take beyond its time limit to say how it went."""
+"""Seconds that a pass may take beyond its time limit to report its result."""
 
 
 class ManagedResourceLoop:
-    """See the module; `context` says where and with which configuration."""
+    """See the module; `context` has the clusters and the configuration."""
 
     def __init__(self, context: Context, *, source: Source, kinds: ManagedKinds, status: StatusWriter) -> None:
         settings = context.config.controllers.managed_resource
@@ -119,7 +119,8 @@ class ManagedResourceLoop:
             kind=MANAGED_RESOURCES,
             workers=settings.concurrent_syncs,
             time_limit=self._executor.time_limit + _STATUS_SECONDS,
-            # Who mends a ManagedResource's surroundings must not wait longer than for the next regular pass.
+            # A user who repairs the environment of a ManagedResource must not wait longer than for the next regular
+            # pass.
             max_backoff=settings.sync_period,
             highest=self._highest_priority,
             is_repeatable=True,
@@ -157,7 +158,7 @@ class ManagedResourceLoop:
         await self._kinds.close()
 
     def _kinds_changed(self, group: str) -> None:
-        """The kinds of a group were changed, or there are new ones."""
+        """Handle new, changed or deleted kinds of a group."""
         self._inputs.all_changed()
         waiting = self._executor.kinds_changed(group)
         for name in {*self._plans.with_objects_of(group), *waiting}:
@@ -165,36 +166,36 @@ class ManagedResourceLoop:
             self.loop.queue.add_after(name, _SERVED_SOON)
 
     def managed_resources(self) -> Iterator[tuple[Key, Object]]:
-        """Those that are ours."""
+        """ManagedResources that this process is responsible for."""
         for name, managed_resource in self._source.managed_resources.items():
             if belongs_to_class(managed_resource, resource_class=self._class):
                 yield name, managed_resource
 
     def last_applied(self, name: Key) -> float | None:
-        """Seconds since 1970 when its objects were last all as they should be, as far as this process knows."""
+        """Unix time at which all of its objects were last as desired; None if unknown to this process."""
         return self._reporter.applied_at(name)
 
     def repairs(self, name: Key) -> int:
-        """How often its objects were repaired in short succession, until now."""
+        """Number of times that its objects were repaired in short succession until now."""
         return self._executor.recent_repairs(name)
 
     def secrets_of_objects(self, name: Key) -> dict[str, str]:
-        """The names of the Secrets that its objects come from, by object key, as they were planned last."""
+        """Names of the Secrets that its objects come from, by object key, according to the last plan."""
         plan = self._plans.last(name)
         return {wanted.name: wanted.secret for wanted in plan.wanted()} if plan is not None else {}
 
     def manifest_of(self, name: Key, object_key: str) -> Object | None:
-        """Of one of its objects, as it was planned last; None if that is not known."""
+        """Manifest of one of its objects according to the last plan; None if unknown."""
         plan = self._plans.last(name)
         return next((w.object() for w in plan.wanted() if w.name == object_key), None) if plan is not None else None
 
     def is_being_deleted(self, reference: Object) -> bool:
-        """Whether an object that some ManagedResource lists is on its way out, by the watches."""
+        """Whether an object that some ManagedResource lists is being deleted, according to the watches."""
         observed = self._live.observed_as(reference)
         return observed is not None and observed.deleting
 
     def has_finished(self, reference: Object) -> bool:
-        """Whether it is a Job that has finished and was removed for that."""
+        """Whether it is a Job that has finished and was therefore removed."""
         return self._live.has_finished_as(reference)
 
     # --- mapping events to keys
@@ -212,7 +213,7 @@ class ManagedResourceLoop:
         if not needs_reconcile(change, resource_class=self._class):
             return
         wants_some = is_ours and change.new is not None and not is_deleting(subject)
-        # One that was done with before this process wants what it lists.
+        # The objects of one that was applied before this process started are those that it lists.
         is_known = change.initial and change.old is None and is_applied(subject)
         if wants_some and (not is_known or self._source.is_outdated(subject)):
             self._plans.outdate(change.key)
@@ -221,12 +222,12 @@ class ManagedResourceLoop:
         self.loop.queue.add(change.key, priority)
 
     def _secret_changed(self, change: Change[SecretVersion]) -> None:
-        """Of a Secret that thousands name, the changes of a moment lead to one look."""
+        """Enqueue the users of a Secret: thousands may use it, so simultaneous changes lead to one pass."""
         if change.old != change.new:
             self._secrets.add(change.key, initial=change.initial)
 
     def _secret_has_changed(self, name: Key, initial: bool) -> None:
-        """One of those that a ManagedResource names."""
+        """Handle the change of a Secret for one ManagedResource that refers to it."""
         managed_resource = self._source.managed_resources.get(name)
         if managed_resource is None:
             return
@@ -257,7 +258,9 @@ class ManagedResourceLoop:
         self.loop.queue.add_after(found.key, self._executor.repair_delay(found.key), CHANGE)
 
     def _highest_priority(self, name: Key) -> Priority:
-        """A deletion of thousands at once must not delay the repair of others, whatever else they are due for."""
+        """Return the priority of a ManagedResource: a mass deletion must not delay repairs of others, whatever their
+        cause.
+        """
         managed_resource = self._source.managed_resources.get(name)
         return REMOVAL if managed_resource is None or is_deleting(managed_resource) else CHANGE
 

@@ -1,4 +1,4 @@
-"""What a pass knows of the objects that it removes, and of what becomes of them."""
+"""Settings of a pass that removes objects, and the progress of the removals."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,46 +15,46 @@ from kube.runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known of the removals of a ManagedResource from earlier passes of this process."""
+    """Progress of the removals of a ManagedResource in earlier passes of this process."""
 
     unwanted_since: dict[str, float] = field(default_factory=dict)
-    """Object keys, and when it was first seen that they are not wanted, monotonic."""
+    """Monotonic time since when an object has been obsolete, by object key."""
     deleted: set[str] = field(default_factory=set)
-    """Object keys for which a DELETE was accepted."""
+    """Object keys with an accepted DELETE."""
     unserved: set[str] = field(default_factory=set)
     """Groups with kinds that were not served, and are not gone."""
     claimed_since: dict[str, float] = field(default_factory=dict)
-    """Object keys, and when they were first left to another ManagedResource, monotonic."""
+    """Monotonic time at which an object was first left to another ManagedResource, by object key."""
     never_read: set[str] = field(default_factory=set)
-    """Object keys of what was about to be created, and could not be since it may not be read."""
+    """Object keys of announced objects that could not be created since they may not be read."""
     left: dict[str, str] = field(default_factory=dict)
-    """Object keys of what was left though it was to go, and why."""
+    """Reason why an obsolete object was left, by object key."""
     kept_at: dict[str, float] = field(default_factory=dict)
-    """Object keys, and when they were last kept for the removal of others, monotonic."""
+    """Monotonic time at which an object was last kept for the removal of others, by object key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """What holds for all removals of one pass."""
+    """Settings for all removals of one pass."""
 
     owner: Owner
     client: Client
-    """By which is written, as the owner's identity says."""
+    """Client for writes, according to the owner's identity."""
     live: LiveObjects
     ownership: Ownership
     wanted: frozenset[str]
-    """Object keys of what this ManagedResource itself asks for; none if all of it goes."""
+    """Object keys of the desired objects of this ManagedResource; empty if all objects are removed."""
     announced: frozenset[str]
-    """Object keys of what was listed as about to be created, and by no complete pass since."""
+    """Object keys of objects that were announced before their creation, but not listed by a complete pass since."""
     adopt: str
-    """The annotation of the ManagedResource; see `adoption`."""
+    """Annotation of the ManagedResource; see `adoption`."""
     delete_volume_claims: bool
     garbage_collector: bool
-    """Whether there is one in this process."""
+    """Whether this process has one."""
     progress: Progress
     now: datetime
     service_warnings: Callable[[Key], Awaitable[str]]
     note_claims: Callable[[str, VolumeClaims], Awaitable[None]]
-    """Notes the claims in the reference of this object key; see `volume_claims`."""
+    """Records the claims in the reference of this object key; see `volume_claims`."""
     related: Callable[[], Related]
-    """Found when it is needed: there may be thousands."""
+    """Computed on demand: there may be thousands."""

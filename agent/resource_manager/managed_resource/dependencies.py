@@ -1,11 +1,11 @@
 """ManagedResources that wait for others: to be applied, or to be removed; see `gardener.managed_resource.dependencies`.
 
-What their annotations say is read once a version, and cycles are looked for when something has changed (see
-`rules.dependency_graph`): a pass over one of thousands costs no look at all others.
+Annotations are parsed once per version, and cycles are searched after changes (see `rules.dependency_graph`): a pass
+over one of thousands does not visit all others.
 
-There is no polling, and a dependency is planned in its own pass only. Who waits is remembered here, and looked at again
-when one of those for which it waits is another than before. That memory needs not outlive the process: at its start,
-all ManagedResources are looked at.
+There is no polling, and only its own pass plans a dependency. Waiting ManagedResources are remembered here, and
+enqueued when one of their dependencies changes. That memory need not outlive the process: it visits all
+ManagedResources at its start.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,14 +36,14 @@ class Dependencies:
     enqueue: Callable[[Iterable[Key]], None]
     _graph: DependencyGraph = field(default_factory=DependencyGraph, init=False)
     _read: dict[Key, tuple[str, rules.Dependencies]] = field(default_factory=dict, init=False)
-    """Annotations, and what they say."""
+    """Annotation and its content, by ManagedResource."""
     _waiting: set[Key] = field(default_factory=set, init=False)
-    """Those that something new is not applied of."""
+    """ManagedResources with unapplied changes that wait for others."""
     _kept: set[Key] = field(default_factory=set, init=False)
-    """Those that are deleted, and have dependants."""
+    """Deleted ManagedResources with dependants."""
 
     def problem(self, managed_resource: Object) -> str:
-        """Why nothing can be waited for; empty if nothing is wrong with its annotation."""
+        """Return the problem of its annotation that makes waiting impossible; empty if there is none."""
         if not annotations(managed_resource).get(keys.DEPENDS_ON):
             return ""
         if problems := self._of(managed_resource).problems:
@@ -52,7 +52,7 @@ class Dependencies:
         return cycle_message(list(map(str, cycle))) if cycle else ""
 
     def unmet(self, managed_resource: Object) -> dict[str, str]:
-        """The names of the ManagedResources that it waits for, and why."""
+        """Return the reasons to wait, by the names of its dependencies."""
         name = key(managed_resource)
         self._waiting.discard(name)
         each = self._of(managed_resource).each
@@ -68,9 +68,10 @@ class Dependencies:
         return reasons
 
     def _checksum(self, name: Key) -> str | None:
-        """Of the data that a ManagedResource asks for now; None if that is not known, and won't be here.
+        """Return the checksum of the data that a ManagedResource has now; None if it is unknown, and will stay so here.
 
-        What was changed together is seen one after the other: a dependency must not count for what it was before.
+        Simultaneous changes arrive one after the other: the previous state of a dependency must not satisfy it, so the
+        checksum is empty until it is planned again.
         """
         if name in self.plans.unknown:
             return ""
@@ -78,11 +79,11 @@ class Dependencies:
         return plan.checksum if plan is not None else None
 
     def planned(self, name: Key) -> None:
-        """A pass over a ManagedResource knows what it asks for: those are looked at again that wait for it."""
+        """Enqueue the ManagedResources that wait for this one after its pass has a plan."""
         self.enqueue([each for each in self._graph.dependants_of(name) if each in self._waiting])
 
     def dependants(self, name: Key) -> list[str]:
-        """The ManagedResources that keep this one from removing its objects, and what these wait for."""
+        """Return the ManagedResources that keep this one from removing its objects, and the reasons why these wait."""
         self._kept.discard(name)
         found = []
         for each in self._graph.dependants_of(name):
@@ -96,14 +97,14 @@ class Dependencies:
         return found
 
     def related(self, managed_resource: Object) -> rules.Related:
-        """What goes first or later when it is removed together with others."""
+        """Return the ManagedResources to remove before or after this one in a joint removal."""
         name = key(managed_resource)
         joined = (self.source.managed_resources.get(each) for each in self._graph.joined_with(name) - {name})
         ours = (each for each in joined if each is not None and self._is_ours(key(each)))
         return rules.Related.of(managed_resource, ours, self._graph.all_dependencies_of(name))
 
     def changed(self, change: Change[Object]) -> None:
-        """Have those looked at again that wait for a ManagedResource, or whose way to themselves may have changed."""
+        """Enqueue the ManagedResources that wait for this one, or whose dependency cycles may have changed."""
         name = change.key
         before = self._graph.dependencies_of(name)
         if change.new is None:
@@ -122,7 +123,7 @@ class Dependencies:
         return found is not None and belongs_to_class(found, resource_class=self.resource_class)
 
     def forget(self, name: Key) -> None:
-        """A ManagedResource is gone."""
+        """Forget a deleted ManagedResource."""
         self._waiting.discard(name)
         self._kept.discard(name)
 
@@ -138,5 +139,5 @@ class Dependencies:
         return known[1]
 
     def _is_permitted(self, own: str, other: str) -> bool:
-        """One that is not watched would be waited for in vain."""
+        """Whether the dependency is permitted; it would never be met in a namespace that is not watched."""
         return may_depend(self.restrictions, own, other) and self.source.sees(other)

@@ -1,9 +1,9 @@
-"""What ManagedResources that other agents look after are about to claim: what they list as pending, and what they want
-since their spec or a Secret has changed.
+"""Upcoming claims of ManagedResources of other agents: their pending objects, and those of a changed spec or Secret.
 
-For the latter they are planned here, for once, beside the passes: one after the other, by namespaces in turn, with a
-pause after each in proportion to what it took, and only while something is removed. What takes much to plan is left
-out, and logged. A removal waits for that no longer than `Look` says, whatever these ManagedResources hold.
+For the latter they are planned here, independent of the passes: one after the other, by namespaces in turn, with a
+pause after each in proportion to its duration, and only while an object is being removed. A ManagedResource that is too
+expensive to plan is left out, and logged. A removal waits no longer than `Look` permits, whatever these
+ManagedResources contain.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from gardener.managed_resource.references import key_of_reference
 from kube.objects import Key, Object, mappings
 
 _PAUSE = 4
-"""Times as long as the plan before took."""
+"""Pause as a multiple of the duration of the previous plan."""
 _LONGEST_PAUSE = 1.0
 _MOST_SECONDS = 5.0
-"""For one of them; its Secrets may have to be read."""
+"""Maximum seconds for one of them; its Secrets may have to be read."""
 _REMOVING_SECONDS = 10.0
-"""From the last look, while which more is planned."""
+"""Seconds after the last check in which planning continues."""
 MOST_CLAIMS = 50_000
-"""Of all of them together, of which each takes some hundred bytes; what exceeds that is not waited for."""
+"""Maximum claims of all of them together, each some hundred bytes; removals do not wait for claims beyond that."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -51,18 +51,18 @@ class Elsewhere:
     unknown: Unknown = field(default_factory=Unknown, init=False)
     _claims: Claims = field(default_factory=Claims, init=False)
     _counts: dict[Key, int] = field(default_factory=dict, init=False)
-    """How many claims there are of each that is at work."""
+    """Number of claims of each that is in progress."""
     _count: int = field(default=0, init=False)
     _planned: dict[Key, tuple[Basis, frozenset[str]]] = field(default_factory=dict, init=False)
     _left_out: set[Key] = field(default_factory=set, init=False)
-    """Those of which it was logged that they hold too much."""
+    """ManagedResources whose excessive size was logged."""
     _until: float = field(default=0.0, init=False)
     _planning: asyncio.Task[None] | None = field(default=None, init=False)
 
     def works(self, name: Key, other: Object, *, since: float | None = None) -> None:
-        """Its agent is not done with it, and may be about to claim something.
+        """Note that its agent is still working on it, and may claim objects.
 
-        Args: since: when it changed, if that was not seen just now; monotonic.
+        Args: since: monotonic time of the change, if earlier than now.
         """
         if self.is_outdated(other):
             self.unknown.changed(name, now=time.monotonic() if since is None else since)
@@ -72,7 +72,7 @@ class Elsewhere:
         self._list(name, other)
 
     def is_done(self, name: Key) -> None:
-        """It is gone, or its agent is done with it."""
+        """Note that it is gone, or that its agent has finished."""
         self._planned.pop(name, None)
         self._left_out.discard(name)
         self.unknown.forget(name)
@@ -83,12 +83,14 @@ class Elsewhere:
         return list(self._counts)
 
     def claimant(self, object_key: str, resource: str) -> Key | None:
-        """Which one is going to claim an object, unless its last pass failed to apply just that."""
+        """Return the ManagedResource that is going to claim an object, unless its last pass failed to apply that
+        object.
+        """
         names = sorted(self._claims.claimants(object_key))
         return next((name for name in names if not has_failed(self.find(name) or {}, resource)), None)
 
     def start_planning(self) -> None:
-        """Something is about to be removed."""
+        """Plan the outdated ones, since an object is about to be removed."""
         self._until = time.monotonic() + _REMOVING_SECONDS
         if self.unknown and (self._planning is None or self._planning.done()):
             self._planning = asyncio.create_task(self._plan_all())
@@ -123,7 +125,7 @@ class Elsewhere:
                 if problem:
                     self._leave_out(name, problem)
         except SecretError:
-            return  # what it wants is not known; its own agent reports that
+            return  # its objects are unknown; its own agent reports that
         if name in self._counts:
             self._list(name, other)
 
@@ -150,7 +152,7 @@ class Elsewhere:
 
 
 def replaced(elsewhere: Elsewhere, before: Iterable[Key], after: Iterable[tuple[Key, Object]]) -> None:
-    """Take over what a list shows: those that are not in it any more are done."""
+    """Take over a new list: those that are missing from it are done."""
     found = dict(after)
     for name in set(before) - found.keys():
         elsewhere.is_done(name)

@@ -1,4 +1,4 @@
-"""Applying and removing the objects of a ManagedResource, side by side and within a limit of time."""
+"""Parallel application and removal of the objects of a ManagedResource, within a time limit."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ from kube.clock import format_duration
 from kube.objects import Key, Object
 
 AT_ONCE = 10
-"""Objects of one ManagedResource that are worked on at the same time; leaves room for the others."""
+"""Number of objects of one ManagedResource that are processed at the same time; leaves room for the others."""
 _LONGEST_PASS = 180.0
 
 
@@ -45,7 +45,7 @@ class Executor:
     applier: Applier
     remover: Remover
     time_limit: float
-    """Seconds for applying and removing; what was not reached then is reported as failed."""
+    """Seconds for applying and removing; objects not reached until then are reported as failed."""
 
     @classmethod
     def of(
@@ -58,7 +58,7 @@ class Executor:
         record: Record,
         inputs: Inputs,
     ) -> Self:
-        """As the configuration says."""
+        """Return an executor with the settings of the configuration."""
         settings, target = context.config.controllers.managed_resource, context.target
         autoscalers = Autoscalers(target.caches, target.discovery, on_change=inputs.all_changed)
         repairs = Repairs(longest=settings.sync_period)
@@ -92,12 +92,12 @@ class Executor:
         await self.autoscalers.close()
 
     def kinds_changed(self, group: str) -> list[Key]:
-        """Kinds of a group came, changed or went. Returns the ManagedResources whose removals wait for one."""
+        """Handle new, changed or deleted kinds of a group; return the ManagedResources whose removals wait for one."""
         self.autoscalers.kinds_changed(group)
         return self.remover.waiting_for(group)
 
     def recent_repairs(self, name: Key) -> int:
-        """How often its objects were repaired in short succession, until now."""
+        """Number of times that its objects were repaired in short succession until now."""
         return self.repairs.lately(name, time.monotonic())
 
     def repair_delay(self, name: Key) -> float:
@@ -105,7 +105,7 @@ class Executor:
         return self.repairs.delay(name, time.monotonic())
 
     def has_objects(self, name: Key) -> bool:
-        """Whether there may be objects of a ManagedResource, as far as this process knows."""
+        """Whether a ManagedResource may have objects, as far as this process knows."""
         return self.applier.has_applied(name) or self.remover.is_removing(name)
 
     async def forget(self, name: Key) -> None:
@@ -121,7 +121,7 @@ class Executor:
         delete_options: DeleteOptions,
         changes: ChangeSet,
     ) -> None:
-        """Apply what is wanted, remove what is not any more, release what is ignored now."""
+        """Apply desired objects, remove obsolete ones, and release those that are ignored now."""
         at_once = asyncio.Semaphore(AT_ONCE)
         try:
             async with asyncio.timeout(self.time_limit):
@@ -146,7 +146,7 @@ class Executor:
         delete_options: DeleteOptions,
         awaited: Iterable[str],
     ) -> None:
-        """Before it waits for others, which may wait for it: give them what they claim, take what they give up."""
+        """Hand over claimed objects and take over released ones, before it waits for others, which may wait for it."""
         await self.remover.hand_over(diff.unwanted, delete_options, asyncio.Semaphore(AT_ONCE))
         holders = [Key(*name.split("/")) for name in awaited]
         if given_up := self.ownership.given_up_by(holders, delete_options.wanted):
@@ -157,7 +157,7 @@ class Executor:
             await self.applier.take_over(plan, options, given_up)
 
     async def remove_all(self, owner: Owner, managed_resource: Object, changes: ChangeSet) -> None:
-        """A step towards the removal of everything that a ManagedResource lists."""
+        """Make a step towards the removal of all objects that a ManagedResource lists."""
         listed = all_listed(managed_resource)
         options = self.remover.options(owner, managed_resource)
         changes.left = options.progress.left
@@ -166,6 +166,6 @@ class Executor:
         await self.remover.remove(listed, options, changes, asyncio.Semaphore(AT_ONCE))
 
     async def keep_all(self, owner: Owner, managed_resource: Object) -> None:
-        """Leave everything that a ManagedResource lists as it is, without the note that changes are undone."""
+        """Leave all objects that a ManagedResource lists, without the note that changes are undone."""
         options = self.remover.options(owner, managed_resource)
         await self.remover.keep(all_listed(managed_resource), options, asyncio.Semaphore(AT_ONCE))

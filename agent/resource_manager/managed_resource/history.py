@@ -1,10 +1,10 @@
-"""Keeps the versions of ManagedResources that were applied; see `gardener.managed_resource.history`.
+"""History of the applied versions of ManagedResources; see `gardener.managed_resource.history`.
 
-A pass that has applied everything keeps that before it says so: the same write of the status lists the revision. One
-that a process did not come to list is found again by its name and content. The metadata of all revisions are watched
-from the first one on, so in steady state nothing is asked, and the newest revision shows whether there is something new
-to be kept: also what another process applied and did not come to keep. The data of Secrets are read when they are
-kept, and never remembered.
+A pass that has applied everything stores the revision before it reports success: the same write of the status lists the
+revision. A revision that was not listed since the process ended is found again by its name and content. The metadata of
+all revisions are watched from the first one on, so the steady state needs no requests, and the newest revision shows
+whether a version is missing: also one that another process applied and did not store. The data of Secrets are read when
+they are stored, and never remembered.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ HISTORY_FAILED, NOT_KEPT = "HistoryFailed", "VersionNotKept"
 """Reasons of Events."""
 _SYNC_SECONDS = 20.0
 _NAMES = 10
-"""That are tried, one number after the other, before one that can't have been taken on purpose."""
+"""Number of names that are tried, one number after the other, before one that cannot have been taken on purpose."""
 _NOT_STORED = (
     f"the CustomResourceDefinition of ManagedResources has no field status.{REVISIONS}, so no version that is kept "
     "can be distinguished from a forged one; apply the CustomResourceDefinition of this version"
@@ -84,22 +84,22 @@ _VIEW = View(
 class History:
     source: Source
     caches: Caches
-    """Of the source cluster."""
+    """Caches of the source cluster."""
     recorder: EventRecorder
     limit: int
-    """Of ManagedResources that do not say themselves how many revisions are to be kept."""
+    """Number of revisions for ManagedResources that do not specify it."""
     _store: Store[_Kept] | None = field(default=None, init=False)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     """Contents may be large."""
     _reported: Repeats[str] = field(default_factory=Repeats, init=False)
-    """What could not be kept lately, and why."""
+    """Failures that were reported lately."""
     _written: dict[Key, list[Listed]] = field(default_factory=dict, init=False)
-    """What was last to be listed in the status."""
+    """Revisions last written to the status."""
 
     async def keep(self, managed_resource: Object, plan: Plan) -> Mapping[str, object]:
-        """Keep what was applied just now, unless it is what was kept last, and prune what is too old.
+        """Store the version that was just applied, unless it is the newest revision, and prune obsolete ones.
 
-        Returns: the fields of the status that are to be written.
+        Returns: fields to write to the status.
 
         Raises:
             ReconcileError: that failed, and was reported.
@@ -130,7 +130,7 @@ class History:
         return {REVISIONS: [each.entry() for each in kept]}
 
     def _known(self, managed_resource: Object) -> list[Listed]:
-        """What its status lists, or would if that were stored."""
+        """Return the revisions that its status lists, or would list if the field was stored."""
         status = managed_resource.get("status") or {}
         written = self._written.get(key(managed_resource))
         if written and REVISIONS not in status and status.get("secretsDataChecksum") == written[-1].checksum:
@@ -139,7 +139,7 @@ class History:
         return listed_in(managed_resource)
 
     def forget(self, name: Key) -> None:
-        """A ManagedResource is gone; so are its revisions, by their owner."""
+        """Forget a deleted ManagedResource; its revisions are deleted with their owner."""
         self._reported.forget(name)
         self._written.pop(name, None)
 
@@ -149,7 +149,7 @@ class History:
             await self.caches.release(store.view)
 
     async def _namesakes(self, managed_resource: Object) -> list[Revision]:
-        """All that look like revisions of ManagedResources of this name, whoever has created them."""
+        """Return all apparent revisions of ManagedResources of this name, whichever client created them."""
         if self._store is None:
             self._store = self.caches.acquire(_VIEW)
         if not self._store.synced.is_set():
@@ -161,7 +161,7 @@ class History:
         return [kept.revision for kept in found]
 
     async def _add(self, managed_resource: Object, plan: Plan, number: int) -> Sequence[tuple[Revision, Object]]:
-        """What is kept now, and its Secret; nothing if something newer is about to be applied."""
+        """Return the new revision and its Secret; empty if a newer version is about to be applied."""
         async with self._one_at_a_time:
             contents = await self._contents(key(managed_resource).namespace, plan)
             if contents is None:
@@ -186,7 +186,11 @@ class History:
         return ((revision, written),)
 
     async def _create(self, secret: Object) -> Object | None:
-        """None: somebody else has a Secret of this name. Raises KubeError."""
+        """Create the Secret; None if the name belongs to another Secret.
+
+        Raises:
+            KubeError: the request failed.
+        """
         client, name = self.source.client, key(secret)
         if created := await client.create_if_missing(SECRETS, secret):
             return created
@@ -194,7 +198,11 @@ class History:
         return found if found is not None and is_same(found, secret) else None
 
     async def _contents(self, namespace: str, plan: Plan) -> Contents | None:
-        """What the plan was made of; None if that has been replaced meanwhile. Raises KubeError."""
+        """Return the data that the plan was made from; None if they have been replaced meanwhile.
+
+        Raises:
+            KubeError: a Secret cannot be read.
+        """
         contents = []
         for name, own_uid, version in dict.fromkeys(plan.basis.secrets):
             try:
@@ -207,7 +215,11 @@ class History:
         return contents
 
     async def _prune(self, revision: Revision) -> None:
-        """Raises KubeError."""
+        """Delete the Secret of a revision.
+
+        Raises:
+            KubeError: the request failed.
+        """
         try:
             await self.source.client.delete_if_exists(
                 SECRETS,
@@ -216,7 +228,7 @@ class History:
                 resource_version=str(revision.resource_version),
             )
         except Conflict:
-            return  # somebody has labelled it: the watch brings its version, and the next pass prunes it
+            return  # it was labelled: the watch delivers its version, and the next pass prunes it
 
     def _report(self, managed_resource: Object, reason: str, text: str) -> None:
         if self._reported.news(key(managed_resource), [text]):
@@ -225,6 +237,6 @@ class History:
 
 
 def _attempts() -> Iterator[tuple[int, str]]:
-    """What is added to the number, and to the name, until a name is free."""
+    """Yield suffixes of the number, and of the name, until a name is free."""
     yield from ((attempt, "") for attempt in range(_NAMES))
     yield _NAMES, secrets.token_hex(4)
