@@ -249,7 +249,7 @@ class Application(base.Application):
     async def _run_ignored(self, changes: ChangeSet) -> None:
         live, untrue = await self.read(), list[str]()
         if live is not None:
-            with contextlib.suppress(Conflict, HeldError):  # the object is only marked, for the case that its holder gives it up
+            with contextlib.suppress(Conflict, HeldError):  # only mark it, for a later release
                 await self._check_holder(live)
                 untrue = [keys.DESCRIPTION, *self._marks_of_others(live)]
             if self._is_unowned(live):

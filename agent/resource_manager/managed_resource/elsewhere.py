@@ -41,8 +41,8 @@ class Elsewhere:
     """See the module.
 
     Args:
-        find: one of them, None if it is gone.
-        is_outdated: whether its agent may not have seen the latest change of it.
+        find: returns one of them, None if it is gone.
+        is_outdated: whether its agent may not have seen its latest change.
     """
 
     plans: Plans

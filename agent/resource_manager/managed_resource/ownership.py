@@ -1,27 +1,29 @@
-"""Who has which object.
+"""Ownership of objects.
 
-The live object says which ManagedResource it comes from (its origin), and the plans say which want it (their claims).
-An object that its holder still wants is left to it; one that was given up goes to who wants it, without being deleted.
-Before an object is removed, those that have changed meanwhile get their passes, as it may just have moved. That is
-waited for in other namespaces for a moment only, so that no author decides how long others wait (see `Look`). Who gave
-an object up is done with it when another one has written to it, which shows that it may: until then it waits for the
-other's next pass (see `claims`), and for no longer than `CLAIM_SECONDS`.
+The live object states which ManagedResource it comes from (its origin), and the plans state which ones want it (their
+claims). An object that its holder still wants is left to it; one that was given up goes to a ManagedResource that wants
+it, without being deleted.
+
+Before an object is removed, other ManagedResources that have changed meanwhile get their passes, as the object may just
+have moved. For those in other namespaces the removal waits only for a moment, so that no author decides how long others
+wait (see `Look`). The previous holder is done with an object as soon as another one has written to it, which shows its
+permission: until then it waits for the other's next pass (see `claims`), and for no longer than `CLAIM_SECONDS`.
 
 The ManagedResources of another agent (of another class, or in namespaces that are not watched) have no plans here. Two
-agents learn of each other by the live object. Who wants one that such a ManagedResource has marks it with a claim. Who
-drops one with a claim asks whether the claimant still lists it, and makes the claimant its origin. The claimant takes
-its mark off when it writes to the object, and only then it is left alone: from then on it is the claimant's to keep or
-to delete. Marks, hand-overs and deletions have the resourceVersion as precondition: a claim comes before the deletion,
-and counts, or it fails. All rests on inventories, so it does not matter who dies when: the claimant lists the object
-before it marks it, and takes the mark off before it forgets it.
+agents learn of each other by the live object. A ManagedResource that wants an object of the other agent marks it with a
+claim. The one that drops a claimed object checks whether the claimant still lists it, and makes the claimant its
+origin. The claimant removes its mark when it writes to the object, and only then the previous holder leaves it alone:
+from then on the claimant keeps or deletes it. Marks, hand-overs and deletions have the resourceVersion as precondition:
+a claim either precedes the deletion, and counts, or fails. All rests on inventories, so agents may end at any time: the
+claimant lists the object before it marks it, and removes the mark before it forgets it.
 
-The claimant's agent may be late, or not run just now. So what ManagedResources of other agents want whose news it has
-not seen yet is planned here (`elsewhere`), and such an object is not deleted for a while: it is about to be claimed.
-Those in namespaces that are not watched are listed for that (`unwatched`), if source and target are one cluster;
-otherwise they are usually for other targets.
+The claimant's agent may be late, or not running. So unseen changes of ManagedResources of other agents are planned here
+(`elsewhere`), and an object that they want is not deleted for a while, since a claim will follow. Those in namespaces
+that are not watched are listed for that (`unwatched`), if source and target are one cluster; otherwise they are usually
+for other targets.
 
-A ManagedResource of another source cluster is not seen at all. What it has is taken over, as a control plane may have
-moved, and left to it if it takes the object back (see `contests`).
+A ManagedResource of another source cluster is invisible. Its objects are taken over, as a control plane may have moved,
+and left to it if it takes the object back (see `contests`).
 """
 
 import asyncio
@@ -59,51 +61,51 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The ManagedResource that has an object."""
+    """ManagedResource that holds an object."""
 
     name: str
     is_elsewhere: bool = False
-    """Another agent looks after it."""
+    """Whether another agent is responsible for it."""
     is_certain: bool = True
-    """False: it can't be read, so it may be gone, or not want the object any more."""
+    """Whether it can be read; if not, it may be gone, or not want the object any more."""
     is_foreign: bool = False
-    """It is not known here, and was seen to take the object back."""
+    """Whether it is unknown here, and took the object back."""
 
 
 HAND_OVER_SECONDS = 0.5
-"""In which the other change of a move arrives."""
+"""Time in which the other change of a move arrives."""
 OTHERS_SECONDS = 0.7
-"""For which a removal waits, after that, until it is known what those of other namespaces want that have changed."""
+"""Time that a removal waits after that until the claims of changed ManagedResources in other namespaces are known."""
 OWN_SECONDS = 10.0
-"""The same for its own namespace, of which the author is usually the same."""
+"""The same for its own namespace, which usually has the same author."""
 UNWATCHED_SECONDS = 10.0
-"""The same until those in namespaces that are not watched were listed: how long that takes is not up to them."""
+"""The same until namespaces that are not watched have been listed; their authors cannot influence that time."""
 _AGAIN_SECONDS = 0.25
 _LOOKS = 20
-"""At namespaces that are not watched, that are remembered."""
+"""Number of remembered lists of namespaces that are not watched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """At other ManagedResources, before objects are removed. Times are monotonic."""
+    """Snapshot of other ManagedResources, before objects are removed. Times are monotonic."""
 
     now: float
     own_since: float = NEVER
-    """Since when something is not known of another one in the namespace."""
+    """Time since when the claims of another one in the namespace are unknown."""
     others_since: float = NEVER
-    """The same of those in other namespaces."""
+    """The same for other namespaces."""
     unwatched_since: float = NEVER
-    """The same of namespaces that are not watched: when they were listed last."""
+    """The same for namespaces that are not watched: the time of their last list."""
     listed: Sequence[tuple[float, float]] = ()
-    """When lists of these began and ended, in order."""
+    """Times at which lists of these began and ended, in order."""
     elsewhere: Elsewhere
 
     def left(self, unwanted_since: float) -> float:
-        """Seconds until an object that is not wanted since then may be removed, or this is looked at again."""
+        """Seconds until an object that is obsolete since then may be removed, or is checked again."""
         due = unwanted_since + HAND_OVER_SECONDS
         if self.now < due:
             return due - self.now
-        # What a list shows can be looked at only then.
+        # The content of a list is known only when it ends.
         listed_at = next((ended for began, ended in self.listed if began >= due), due)
         waits = (
             (self.own_since, due + OWN_SECONDS),
@@ -114,11 +116,11 @@ class Look:
         return min(max(left, 0.0), _AGAIN_SECONDS)
 
     def awaits(self, object_key: str, resource: str) -> Key | None:
-        """Who is going to claim an object, as far as its last pass did not fail to apply just that."""
+        """Return the one that is going to claim an object, unless its last pass failed to apply that object."""
         return self.elsewhere.claimant(object_key, resource)
 
     def is_unseen(self, name: Key) -> bool:
-        """Whether no agent has done anything for it so far: there may be none for its class."""
+        """Whether no agent has handled it so far: there may be none for its class."""
         return condition(self.elsewhere.find(name) or {}, RESOURCES_APPLIED) is None
 
 
@@ -130,20 +132,21 @@ class Ownership:
     resource_class: str
     cluster_id: str
     is_one_cluster: bool
-    """Whether source and target are one, so that objects of all ManagedResources are in the same."""
+    """Whether source and target are the same cluster, so that all ManagedResources have their objects in it."""
     enqueue: Callable[[Iterable[Key]], None]
     """Called with ManagedResources for which an object became free."""
     contests: Contests = field(default_factory=Contests, init=False)
     _held_up: dict[Key, set[Key]] = field(default_factory=dict, init=False)
-    """Who claims an object, and whose removal of it waits for that."""
+    """ManagedResources whose removals wait for a claimant, by claimant."""
     _waiting: dict[Key, set[Key]] = field(default_factory=dict, init=False)
-    """Holders that other agents look after, and who waits for an object of theirs."""
+    """ManagedResources that wait for an object, by its holder of another agent."""
     elsewhere: Elsewhere = field(init=False)
     _passed: dict[Key, int] = field(default_factory=dict, init=False)
-    """Of ManagedResources that other agents look after: the resourceVersion with the outcome of the last pass, if
-    something else was written since, such as health."""
+    """ResourceVersion with the result of the last pass, for ManagedResources of other agents with later writes of other
+    parts, such as health.
+    """
     _listed: dict[Key, Object] = field(default_factory=dict, init=False)
-    """Those in namespaces that are not watched, as of the last look."""
+    """ManagedResources in namespaces that are not watched, as of the last list."""
     _looks: deque[tuple[float, float]] = field(default_factory=partial(deque, maxlen=_LOOKS), init=False)
     _looking: asyncio.Task[None] | None = field(default=None, init=False)
 
@@ -157,16 +160,16 @@ class Ownership:
             await asyncio.wait([self._looking])
 
     def origin(self, name: Key) -> str:
-        """What is stamped on the objects of a ManagedResource."""
+        """Return the origin that is stamped on the objects of a ManagedResource."""
         return str(Origin(name, self.cluster_id))
 
     def owner_of(self, managed_resource: Object) -> Owner:
-        """For whom its objects are written and removed."""
+        """Return the owner in whose name its objects are written and removed."""
         origin = self.origin(key(managed_resource))
         return Owner.of(managed_resource, origin=origin, restrictions=self.restrictions)
 
     def claim(self, name: Key, wanted: Iterable[str]) -> None:
-        """Set what a ManagedResource wants; who else wants what it gives up is looked at again."""
+        """Set the claims of a ManagedResource; enqueue those that want objects that it gives up."""
         wanted = frozenset(wanted)
         self.plans.known(name)
         self.contests.keep(name, wanted)
@@ -175,18 +178,18 @@ class Ownership:
             self.enqueue(self._held_up.pop(name, ()))
 
     def tried(self, name: Key, *, refused: Collection[str], untried: Collection[str]) -> None:
-        """A pass has applied all objects but these; whose removals wait for that is looked at again."""
+        """Note the objects that a pass did not apply; enqueue ManagedResources whose removals wait for the pass."""
         self.plans.claims.tried(name, refused=refused, untried=untried)
         self.enqueue(self._held_up.pop(name, ()))
 
     def refused(self, name: Key) -> None:
-        """The same, if a pass came to apply nothing."""
+        """Note that a pass applied nothing; enqueue ManagedResources whose removals wait for it."""
         self.plans.known(name)
         self.plans.claims.refused(name)
         self.enqueue(self._held_up.pop(name, ()))
 
     def holder(self, own: Key, origin: str, object_key: str) -> Key | None:
-        """The other ManagedResource of this origin, if it exists and still wants the object."""
+        """Return the other ManagedResource of this origin, if it exists and still wants the object."""
         name = self._named(origin)
         if name is None or name == own:
             return None
@@ -198,7 +201,7 @@ class Ownership:
         return name if _lists(other, object_key) else None
 
     def _named(self, origin: str) -> Key | None:
-        """The ManagedResource of an origin; None: it is of another cluster, or the origin can't be read."""
+        """Return the ManagedResource of an origin; None if it is in another cluster, or the origin is invalid."""
         try:
             found = parse_origin(origin)
         except ValueError:
@@ -206,14 +209,14 @@ class Ownership:
         return found.key if found.cluster_id == self.cluster_id else None
 
     def is_unknown(self, origin: str) -> bool:
-        """Whether no ManagedResource of this origin can be seen."""
+        """Whether no ManagedResource of this origin is visible."""
         name = self._named(origin)
         return name is None or (self.source.sees(name.namespace) and self.source.managed_resources.get(name) is None)
 
     async def holder_by_now(self, own: Key, origin: str, object_key: str) -> Holder | None:
-        """The same, of any agent; who waits for the object is called when it is given up.
+        """Return the holder, of any agent; `own` is enqueued when that gives the object up.
 
-        One that another agent looks after, in a namespace that this one does not watch, is asked for.
+        A ManagedResource of another agent in a namespace that is not watched is read.
         """
         name = self._named(origin)
         if name is not None and not self.source.sees(name.namespace):
@@ -228,7 +231,7 @@ class Ownership:
         return Holder(str(name), is_elsewhere=True)
 
     def changed(self, change: Change[Object], *, is_elsewhere: bool) -> None:
-        """A ManagedResource, which another agent may look after; who waits for an object of it may get that now."""
+        """Handle a change of a ManagedResource, perhaps of another agent; enqueue those that wait for its objects."""
         name, old, new = change.key, change.old, change.new
         if not is_elsewhere:
             self._passed.pop(name, None)
@@ -243,7 +246,7 @@ class Ownership:
             self.enqueue(waiting)
 
     def changed_elsewhere(self, name: Key) -> None:
-        """A ManagedResource that another agent looks after, or one of its Secrets."""
+        """Handle a change of a ManagedResource of another agent, or of one of its Secrets."""
         other = self.source.managed_resources.get(name)
         if other is not None and self._is_at_work(other):
             self.elsewhere.works(name, other)
@@ -251,7 +254,7 @@ class Ownership:
             self.elsewhere.is_done(name)
 
     def _is_at_work(self, other: Object) -> bool:
-        """Of a ManagedResource of another agent: whether it may want what it has not claimed yet."""
+        """Whether a ManagedResource of another agent may want objects that it has not claimed yet."""
         if is_deleting(other) or is_ignored(other) or is_held_up(other):
             return False
         return bool(_pending(other)) or self._is_outdated(other)
@@ -268,7 +271,7 @@ class Ownership:
         return Holder(str(name), is_elsewhere=True) if is_kept else None
 
     async def is_claimed(self, own: Key, claimant: str, object_key: str, *, resource: str) -> bool:
-        """Whether the ManagedResource of this origin waits for the object; who may not be read is believed.
+        """Whether the ManagedResource of this origin waits for the object; true if it may not be read.
 
         Args: resource: the object's resource string.
         """
@@ -286,15 +289,19 @@ class Ownership:
         return _lists(other, object_key) and not has_failed(other, resource)
 
     async def _read(self, name: Key) -> Object | None:
-        """As it is now. Raises KubeError."""
+        """Read the current state.
+
+        Raises:
+            KubeError: the request failed.
+        """
         return await self.source.client.find(MANAGED_RESOURCES, name)
 
     def look(self, own: Key, due: Iterable[float]) -> Look:
-        """At who is about to claim what is to be removed; nothing is waited for here.
+        """Return pending claims of objects that are about to be removed, without waiting.
 
-        In steady state no one is: nothing is pending, and only what has changed since its agent wrote last is read.
+        The steady state has none: nothing is pending, and only changes since the last write of an agent are read.
 
-        Args: due: for objects that are to be removed the monotonic times from which on a look counts.
+        Args: due: for objects to be removed, the monotonic times from which on a snapshot counts.
         """
         now = time.monotonic()
         own_since, others_since = self.plans.unknown.since(own)
@@ -316,7 +323,7 @@ class Ownership:
         )
 
     def _unwatched_since(self, since: float) -> float:
-        """Since when it is not known what is in namespaces that are not watched."""
+        """Return the time since when the content of namespaces that are not watched is unknown."""
         if not self.is_one_cluster or self.source.sees(""):
             return NEVER
         if self._looking is None or self._looking.done():
@@ -338,7 +345,7 @@ class Ownership:
         for name in known.keys() - self._listed.keys():
             self.elsewhere.is_done(name)
         for name, other in self._listed.items():
-            # It has changed at some time before.
+            # It has changed at some earlier time.
             self.elsewhere.works(name, other, since=0.0)
         self._looks.append((unwatched.known_until, time.monotonic()))
         self.elsewhere.start_planning()
@@ -347,16 +354,16 @@ class Ownership:
         return self._listed.get(name) or self.source.managed_resources.get(name)
 
     def is_held(self, own: Key, live: Object, object_key: str) -> bool:
-        """Whether an object must not be removed, as it is another's, or may be.
+        """Whether an object must not be removed, as another ManagedResource holds it, or may hold it.
 
-        Of a ManagedResource that can't be seen here it is only if an agent has written so: anybody can who may write
-        the object, to have it outlive its removal.
+        An invisible holder only counts if an agent has written the stamp: any client with write access to the object
+        could set the origin to have the object outlive its removal.
         """
         origin = annotations(live).get(keys.ORIGIN) or ""
         return is_stamped(live) if self.is_out_of_sight(origin) else self.holder(own, origin, object_key) is not None
 
     def is_out_of_sight(self, origin: str) -> bool:
-        """Whether the ManagedResource of this origin can't be seen here, be it there or not."""
+        """Whether the ManagedResource of this origin would be invisible here even if it exists."""
         try:
             found = parse_origin(origin)
         except ValueError:
@@ -367,12 +374,12 @@ class Ownership:
         return self._named(origin) is None
 
     async def may_be_held_out_of_sight(self, origin: str, object_key: str) -> bool:
-        """Of an origin that can't be seen here: whether the ManagedResource lists the object, if it can be read."""
+        """Whether the invisible ManagedResource of an origin lists the object, as far as it can be read."""
         name = self._named(origin)
         return name is None or await self._holder_elsewhere(name, object_key) is not None
 
     def given_up_by(self, holders: Iterable[Key], wanted: Collection[str]) -> set[str]:
-        """Of these object keys those that the ManagedResources list, and do not want as far as is known."""
+        """Return the object keys among these that the ManagedResources list, and as far as known do not want."""
         found: set[str] = set()
         for name in holders:
             other = self.source.managed_resources.get(name) or {}
@@ -381,7 +388,9 @@ class Ownership:
         return found
 
     def claimant(self, own: Key, object_key: str) -> Key | None:
-        """Another ManagedResource that may be about to apply the object; the removal is looked at again after that."""
+        """Return another ManagedResource that may be about to apply the object; the removal is enqueued again after
+        that.
+        """
         for name in self._claimants(own, object_key):
             if self.plans.claims.standing(name, object_key) is Standing.UNTRIED:
                 self._held_up.setdefault(name, set()).add(own)
@@ -391,7 +400,7 @@ class Ownership:
         return None
 
     def is_applied_by_other(self, own: Key, object_key: str) -> bool:
-        """Whether another ManagedResource has just found or made the object as it wants it."""
+        """Whether another ManagedResource has just applied the object or found it up to date."""
         claims = self.plans.claims
         return any(claims.standing(name, object_key) is Standing.APPLIED for name in self._claimants(own, object_key))
 
@@ -407,7 +416,7 @@ def _pending(managed_resource: Object) -> list[Object]:
 
 
 def _outcome(managed_resource: Object) -> object:
-    """What differs in the status after a pass that had something to do; not the conditions of other controllers."""
+    """Parts of the status that a pass with changes writes, without the conditions of other controllers."""
     status = managed_resource.get("status") or {}
     fields = [status.get(field) for field in ("observedGeneration", "secretsDataChecksum", PENDING)]
     return [*fields, condition(managed_resource, RESOURCES_APPLIED)]

@@ -1,10 +1,9 @@
-"""The plans of all ManagedResources: made off the event loop where they are large, within a budget of memory, and kept.
+"""Plans of all ManagedResources: made off the event loop if they are large, within a budget of memory, and cached.
 
-What a Secret unfolds to shows only when it is unfolded. So it is measured first, without keeping anything; then the
-plans that are being made share the budget.
+Only unfolding shows the size of a Secret's content. So it is measured first, without keeping anything; then the plans
+in progress share the budget.
 
-A ManagedResource is planned in its own pass only: no pass plans those of others. What one wants that has changed since
-is `unknown` until then.
+Only its own pass plans a ManagedResource. Until then, the claims of a changed one are `unknown`.
 """
 
 import asyncio
@@ -44,30 +43,30 @@ from kube.yaml import MAX_NODES
 
 _PLANS = Thread("plans")
 _OFF_THE_LOOP = 16 * 1024
-"""Bytes from which on the work is done in a thread so that requests on the same event loop do not wait for it."""
+"""Bytes from which on a thread does the work, so that requests on the same event loop do not wait."""
 _COPIES = 4
-"""How many times its size a text takes while it is decoded and planned: bytes, characters of one document, JSON."""
+"""Memory for decoding and planning as a multiple of the text: bytes, characters of one document, JSON."""
 _BYTES_OF_VALUE = 500
-"""Size of each value while a YAML document is read, where it has at least two characters."""
+"""Bytes per value while a YAML document is read; each value has at least two characters."""
 LARGE = 1 << 20
 """Bytes to be decoded from which on others go first. Hardly any ManagedResource has as many."""
 _LARGE_PLANS = Thread("large-plans")
-"""So that no plan of usual size waits for a large one."""
+"""Separate thread, so that no plan of usual size waits for a large one."""
 LARGE_AT_ONCE = 2
 """Passes that make a large plan: one computes, and one waits for it. More would take the workers of all others."""
 _LOOK_AGAIN = (0.2, 5.0)
-"""Seconds until a pass that found no place tries again, at least and at most."""
+"""Minimum and maximum seconds until a pass without a place tries again."""
 _WAITS_SECONDS = 60.0
-"""For which it counts as waiting after that: it may have lost its Secret, or be ignored."""
+"""Seconds after an attempt for which it counts as waiting: it may have lost its Secret, or be ignored."""
 _ELSEWHERE = Thread("plans-elsewhere")
 ELSEWHERE_LIMITS = Limits(total_bytes=1 << 20, values=20_000, documents=2_000)
-"""What is planned of a ManagedResource of another agent: it takes a tenth of a second at most."""
+"""Limits of a plan for a ManagedResource of another agent: it takes a tenth of a second at most."""
 _KEPT = 48 << 20
-"""Bytes of plans that are kept in memory; those that were not used for longest are made anew when they are needed."""
+"""Bytes of plans kept in memory; the least recently used ones are recreated when needed."""
 
 
 class SecretError(Exception):
-    """A Secret that a ManagedResource names can't be read."""
+    """A Secret of a ManagedResource cannot be read."""
 
     def __init__(self, name: str, error: KubeError) -> None:
         super().__init__(f"could not read secret '{name}': {error}")
@@ -75,9 +74,9 @@ class SecretError(Exception):
 
 
 class LargePlanError(Exception):
-    """What is to be planned is large: it is planned later, when others had their turn.
+    """The plan is large: it is postponed until others had their turn.
 
-    Args: seconds: after which it should be tried again.
+    Args: seconds: delay before the next attempt.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -86,7 +85,7 @@ class LargePlanError(Exception):
 
 
 async def size_of(data: Data) -> int:
-    """How many bytes there are to be decoded; what is more than one may have is not counted."""
+    """Return the number of bytes to be decoded, up to the limit for one ManagedResource."""
     contents = [values for _, values in data]
     size = unfolded_size(contents, limit=_OFF_THE_LOOP)
     if size < _OFF_THE_LOOP:
@@ -95,13 +94,13 @@ async def size_of(data: Data) -> int:
 
 
 def memory_for(size: int) -> int:
-    """The bytes of memory that it takes at most to decode and plan so many bytes."""
+    """Maximum bytes of memory for decoding and planning so many bytes."""
     return _COPIES * size + _BYTES_OF_VALUE * min(size // 2, MAX_NODES)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningBudget:
-    """For all that is planned at once: as much as one may need, of the large ones and of all others."""
+    """Memory of all plans in progress: enough for one of the maximum size, separately for large ones and all others."""
 
     large: ByteBudget = field(default_factory=lambda: ByteBudget(memory_for(LIMITS.total_bytes)))
     others: ByteBudget = field(default_factory=lambda: ByteBudget(memory_for(LARGE)))
@@ -118,9 +117,9 @@ async def make_plan(
     only_workloads: bool,
     restriction: Restriction = unrestricted,
 ) -> Plan:
-    """Raises nothing for bad content: that is in the plan's errors and problems.
+    """Make a plan. Invalid content raises no error: it leads to errors and problems in the plan.
 
-    With `only_workloads` labels are put on the pod templates of known workloads only.
+    `only_workloads` limits labels to the pod templates of known workloads.
 
     Args: size: of the data, see `size_of`.
     """
@@ -143,7 +142,7 @@ async def make_plan(
             decoded = await thread.compute(decode_secrets, data, limits=LIMITS)
             return await thread.compute(planned, decoded, await _find_kinds(discovery, decoded))
 
-    # A thread can't be cancelled: until it ends, the memory is in use.
+    # A thread cannot be cancelled: the memory stays in use until it ends.
     return await asyncio.shield(asyncio.create_task(make_in_threads()))
 
 
@@ -158,19 +157,19 @@ class Plans:
     managed_by: str
     only_workloads: bool
     restriction: Callable[[str], Restriction]
-    """From the namespace of a ManagedResource to what it may not write."""
+    """Restriction of the objects that a ManagedResource may write, by its namespace."""
     _plans: dict[Key, Plan | None] = field(default_factory=dict, init=False)
-    """None: it was not used for long, and is not kept."""
+    """Latest plans; None if it was unused for long, and not kept."""
     _waited: dict[Key, float] = field(default_factory=dict, init=False)
-    """Large ones that others were let go before, see LargePlanError; with the last attempt, monotonic."""
+    """Monotonic time of the last attempt of large ones that wait for others, see LargePlanError."""
     unknown: Unknown = field(default_factory=Unknown, init=False)
     _begun: dict[Key, float] = field(default_factory=dict, init=False)
-    """When the last passes began to read, monotonic."""
+    """Monotonic time at which the last pass began to read."""
     _large: set[Key] = field(default_factory=set, init=False)
-    """Those of which a large plan is being made."""
+    """ManagedResources whose large plan is being made."""
     _budget: PlanningBudget = field(default_factory=PlanningBudget, init=False)
     _kept: OrderedDict[Key, int] = field(default_factory=OrderedDict, init=False)
-    """The sizes of the plans that are kept; what was not used for longest comes first."""
+    """Sizes of the plans in memory; the least recently used one comes first."""
     _kept_bytes: int = field(default=0, init=False)
     claims: Claims = field(default_factory=Claims, init=False)
 
@@ -179,11 +178,11 @@ class Plans:
         return name in self._plans
 
     def last(self, name: Key) -> Plan | None:
-        """The plan as it was made last, perhaps outdated."""
+        """Return the latest plan, perhaps outdated."""
         return self._plans.get(name)
 
     def with_objects_of(self, group: str) -> list[Key]:
-        """The ManagedResources that have an object of a group, be it served or not."""
+        """ManagedResources that have an object of a group, served or not."""
         return [
             name
             for name, plan in self._plans.items()
@@ -191,19 +190,19 @@ class Plans:
         ]
 
     def outdate(self, name: Key) -> None:
-        """Something that a plan is made of may have changed."""
+        """Note that an input of a plan may have changed."""
         self.unknown.changed(name, now=time.monotonic())
 
     def begin(self, name: Key) -> None:
-        """A pass is about to read what there is."""
+        """Note that a pass is about to read the inputs."""
         self._begun[name] = time.monotonic()
 
     def known(self, name: Key) -> None:
-        """The pass has planned it, or found that nothing of it may be applied."""
+        """Note that the pass has planned it, or must not apply any of its objects."""
         self.unknown.known(name, as_of=self._begun.get(name, time.monotonic()))
 
     def forget(self, name: Key) -> None:
-        """A ManagedResource is gone; what it has claimed must have been given up before."""
+        """Forget a deleted ManagedResource; its claims must have been given up before."""
         self._plans.pop(name, None)
         self._waited.pop(name, None)
         self._kept_bytes -= self._kept.pop(name, 0)
@@ -212,7 +211,12 @@ class Plans:
         self.claims.forget(name)
 
     async def of(self, managed_resource: Object) -> Plan:
-        """The plan as of now. Raises LargePlanError, and SecretError: a Secret is missing or can't be read."""
+        """Return the current plan.
+
+        Raises:
+            LargePlanError: the plan is postponed.
+            SecretError: a Secret is missing or cannot be read.
+        """
         name = key(managed_resource)
         basis = await self.basis(managed_resource)
         plan = self._plans.get(name)
@@ -236,9 +240,12 @@ class Plans:
             self._plans[dropped] = None
 
     async def wanted(self, managed_resource: Object, basis: Basis) -> tuple[frozenset[str], str]:
-        """Object keys that a ManagedResource of another agent wants, of which no plan is kept.
+        """Return object keys that a ManagedResource of another agent wants, without keeping a plan, and an error.
 
-        With an error that names what is left out: what can't be decoded, or takes too much. Raises SecretError.
+        The error names the omitted content: invalid, or too large.
+
+        Raises:
+            SecretError: a Secret is missing or cannot be read.
         """
         data = await self._data(managed_resource, basis, most=ELSEWHERE_LIMITS.total_bytes)
         decoded = await _ELSEWHERE.compute(decode_secrets, data, limits=ELSEWHERE_LIMITS)
@@ -248,7 +255,7 @@ class Plans:
         return frozenset(wanted.name for wanted in made.wanted()), next(iter(made.decode_errors), "")
 
     async def _are_served(self, resources: Iterable[Resource]) -> bool:
-        """Whether kinds are still what they were; asks only for what may have changed."""
+        """Whether kinds are unchanged; requests only those that may have changed."""
         for resource in resources:
             try:
                 if await self.discovery.find(resource.api_version, resource.kind) != resource:
@@ -256,11 +263,15 @@ class Plans:
             except KindNotServed:
                 return False
             except KubeError:
-                continue  # the next call shows that
+                continue  # the next call reports that
         return True
 
     async def basis(self, managed_resource: Object) -> Basis:
-        """What its plan is made of now. Raises SecretError."""
+        """Return the current inputs of its plan.
+
+        Raises:
+            SecretError: a Secret is missing or cannot be read.
+        """
         versions = []
         for name in secret_names(managed_resource):
             try:
@@ -272,7 +283,7 @@ class Plans:
         return Basis(tuple(sorted(labels.items())), tuple(versions))
 
     async def _data(self, managed_resource: Object, basis: Basis, *, most: int = LIMITS.total_bytes) -> Data:
-        """Of its Secrets, as far as they hold no more than they may."""
+        """Return the data of its Secrets, up to the limit."""
         namespace = key(managed_resource).namespace
         read: dict[str, tuple[Key, Mapping[str, bytes]]] = {}
         data = []
@@ -283,7 +294,7 @@ class Plans:
                     read[name] = data_of(await self.source.read_secret(Key(namespace, name)))
                 except KubeError as error:
                     raise SecretError(name, error) from error
-                await asyncio.sleep(0)  # what is in memory is read without waiting for anything
+                await asyncio.sleep(0)  # reading from memory waits for nothing: yield
             data.append(read[name])
             size += sum(map(len, read[name][1].values()))
             if size > most:
@@ -291,7 +302,11 @@ class Plans:
         return data
 
     async def _make_large(self, managed_resource: Object, basis: Basis, data: Data, size: int) -> Plan:
-        """Raises LargePlanError."""
+        """Make a large plan.
+
+        Raises:
+            LargePlanError: others go first.
+        """
         name = key(managed_resource)
         if name not in self._waited:
             self._waited[name] = time.monotonic()
@@ -304,18 +319,22 @@ class Plans:
             self._large.discard(name)
 
     def _demand_place(self, name: Key) -> None:
-        """Raises LargePlanError: it is to be large, and enough large ones are being made."""
+        """Check that the plan may be made now, if it is a large one.
+
+        Raises:
+            LargePlanError: enough large plans are being made.
+        """
         if name not in self._waited:
             return
         self._waited[name] = now = time.monotonic()
         waiting = [each for each, tried in self._waited.items() if tried >= now - _WAITS_SECONDS]
         if not self._has_place(name.namespace, waiting):
-            # All that wait look again about as often as one would, unless they are very many.
+            # All waiting ones together try about as often as one would alone, unless they are very many.
             least, most = _LOOK_AGAIN
             raise LargePlanError(min(least * len(waiting), most))
 
     def _has_place(self, namespace: str, waiting: Iterable[Key]) -> bool:
-        """A second one of a namespace gets a place only if no other namespace waits."""
+        """Whether there is a place; a second one of a namespace gets it only if no other namespace waits."""
         if any(each.namespace == namespace for each in self._large):
             return len(self._large) < LARGE_AT_ONCE and all(each.namespace == namespace for each in waiting)
         return len(self._large) < LARGE_AT_ONCE

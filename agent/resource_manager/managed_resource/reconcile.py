@@ -1,13 +1,13 @@
 """One pass over a ManagedResource.
 
-    ignored?                     say so, and leave everything as it is
-    deleted, of another class?   remove what is listed, then take the finalizer off
-    otherwise                    finalizer, plan, sort out what may not be touched, list what is about to be created,
-                                 apply and remove, keep what was applied, write into the status what came of it
+    ignored?                     report that, and leave everything unchanged
+    deleted, of another class?   remove listed objects, then the finalizer
+    otherwise                    finalizer, plan, exclude restricted objects, announce new objects,
+                                 apply and remove, store the applied version, write the result into the status
 
-The inventory in the status is the only memory that outlives this process (see `inventory`). It is written before
-the first object is created, so nothing is ever leaked, and once more at the end together with the conditions. Where
-nothing has changed, nothing is written, and where nothing is to be done, nothing is asked.
+The inventory in the status is the only memory that outlives this process (see `inventory`). It is written before the
+first object is created, so nothing is ever leaked, and once more at the end together with the conditions. Without
+changes nothing is written, and without work nothing is requested.
 """
 
 import asyncio
@@ -80,13 +80,13 @@ class Reconciler:
         except (KubeError, ReconcileError, OSError):
             raise
         except Exception as error:
-            # The text of the error is for the log only: it may quote what is in a Secret.
+            # The text of the error is for the log only: it may quote content of a Secret.
             text = f"internal error ({type(error).__name__}); the log of the resource manager has the details"
             await self.record.write(managed_resource, [conditions.failed(conditions.APPLY_FAILED, text)])
             raise
 
     def _has_objects(self, managed_resource: Object) -> bool:
-        """Whether there may be some, of one that is not ours any more."""
+        """Whether there may be objects of a ManagedResource that is not ours any more."""
         is_known = self.executor.has_objects(key(managed_resource))
         return is_known or self.record.finalizer in finalizers(managed_resource)
 
@@ -112,7 +112,7 @@ class Reconciler:
         try:
             plan = await self.plans.of(managed_resource)
         except LargePlanError as error:
-            return RequeueAfter(error.seconds, LAST)  # when nothing else is left to do
+            return RequeueAfter(error.seconds, LAST)  # after all other work
         except SecretError as error:
             self.ownership.refused(owner.name)
             await self.reporter.fail(managed_resource, conditions.failed(conditions.CANNOT_READ, str(error.error)))
@@ -146,8 +146,8 @@ class Reconciler:
         if diff.new:
             managed_resource, reset = await self.record.announce(managed_resource, diff, reset), []
         elif reset and apply_options is not None and not self.executor.applier.is_up_to_date(plan, apply_options):
-            # Should this process end half-way and the Secrets be changed back then, the next one must not take what
-            # it finds for the work of a complete pass.
+            # If this process ends half-way and the Secrets are then changed back, the next one must not take the
+            # current objects for the work of a complete pass.
             managed_resource, reset = await self.record.write(managed_resource, reset), []
         if apply_options is not None:
             try:
@@ -159,7 +159,7 @@ class Reconciler:
         return await self.reporter.conclude(managed_resource, plan, diff, changes, reset)
 
     def _claim(self, name: Key, wanted: frozenset[str]) -> None:
-        """What it wants is known now."""
+        """Set the claims, which are known now."""
         was_unknown = name in self.plans.unknown
         self.ownership.claim(name, wanted)
         if was_unknown:
@@ -170,7 +170,7 @@ class Reconciler:
         return await self.reporter.refuse(managed_resource, problem, reason=reason)
 
     def _refusal(self, managed_resource: Object, owner: Owner) -> Condition | None:
-        """Why nothing may be done for it."""
+        """Return the reason why nothing may be applied for it; None if there is none."""
         if owner.identity.problem:
             return conditions.failed(conditions.APPLY_FAILED, owner.identity.problem)
         if problem := self.dependencies.problem(managed_resource):
@@ -182,7 +182,7 @@ class Reconciler:
     # --- removing
 
     async def _remove_all(self, managed_resource: Object) -> Result:
-        """The ManagedResource is deleted, or belongs to another class now."""
+        """Remove the objects of a ManagedResource that is deleted, or belongs to another class now."""
         name = key(managed_resource)
         keeps_objects = (managed_resource.get("spec") or {}).get("keepObjects")
         if is_deleting(managed_resource) and not keeps_objects and (others := self.dependencies.dependants(name)):

@@ -1,4 +1,4 @@
-"""What is written into ManagedResources in a pass: their finalizer and annotations, and above all their status."""
+"""Writes to ManagedResources in a pass: their finalizer and annotations, and above all their status."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,51 +27,64 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class StatusTooLargeError(ReconcileError):
-    """The objects can't be listed. The text is for the condition, which can be written instead."""
+    """The objects cannot be listed. The text is for the condition, which can be written instead."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Record:
-    """Most methods give the ManagedResource as it is then."""
+    """Writes ManagedResources; most methods return the result."""
 
     client: Client
     store: Store[Object]
     status: StatusWriter
     finalizer: str
     retry: Callable[[Key], None]
-    """Has a ManagedResource looked at again, whose status could not be written."""
+    """Enqueues a ManagedResource whose status could not be written."""
     _unstorable: dict[Key, tuple[object, str]] = field(default_factory=dict, init=False)
-    """What could not be listed after a pass, and why; until the next one, which reports it."""
+    """References that could not be listed after a pass, and the reason; until the next one, which reports it."""
 
     def get(self, name: Key) -> Object | None:
-        """With the status of the last pass, even if that waits to be written; None if there is no such one."""
+        """Return it with the status of the last pass, even if that is not written yet; None if it does not exist."""
         managed_resource = self.store.get(name)
         return None if managed_resource is None else self.status.expected(managed_resource)
 
     async def add_finalizer(self, managed_resource: Object) -> Object:
-        """Raises ReconcileError."""
+        """Add the finalizer, if it is missing.
+
+        Raises:
+            ReconcileError: that failed.
+        """
         managed_resource = await ensure_finalizer(self.client, MANAGED_RESOURCES, managed_resource, self.finalizer)
         self.store.observe(managed_resource)
         return managed_resource
 
     async def remove_finalizer(self, managed_resource: Object) -> None:
-        """Raises ReconcileError."""
+        """Remove the finalizer.
+
+        Raises:
+            ReconcileError: that failed.
+        """
         left = await remove_finalizer(self.client, MANAGED_RESOURCES, managed_resource, self.finalizer)
         if left is not None:
             self.store.observe(left)
 
     async def patch(self, managed_resource: Object, meta: Object) -> Object:
-        """Merge into the metadata. Raises KubeError."""
+        """Merge into the metadata.
+
+        Raises:
+            KubeError: the request failed.
+        """
         own = key(managed_resource)
         patched = await self.client.patch(MANAGED_RESOURCES, own, {"metadata": meta})
         self.store.observe(patched)
         return patched
 
     async def write(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> Object:
-        """Set conditions and other fields of the status, if they are not so yet.
+        """Set conditions and other fields of the status, if they differ.
 
         Raises:
-            StatusTooLargeError, ReconcileError
+            StatusTooLargeError: the API server refuses the size.
+            ReconcileError: the write failed otherwise.
         """
         try:
             computed = self._compute(conditions, fields)
@@ -82,28 +95,29 @@ class Record:
             raise ReconcileError(f"could not update the ManagedResource status: {error}") from error
 
     async def announce(self, managed_resource: Object, diff: InventoryDiff, conditions: Sequence[Condition]) -> Object:
-        """List what is about to be created, so that nothing is leaked whatever happens.
+        """List objects before their creation, so that nothing is ever leaked.
 
         Raises:
-            StatusTooLargeError, ReconcileError
+            StatusTooLargeError: the API server refuses the size.
+            ReconcileError: the write failed otherwise.
         """
         announced = diff.announced()
         try:
             written = await self.write(managed_resource, conditions, **{PENDING: announced})
         except StatusTooLargeError:
-            # When many objects take the place of others, both are listed for a while. What is new alone must fit as it
-            # is: it would not in the end either.
+            # When many objects replace others, both are listed for a while. New objects alone must fit in full: they
+            # would not fit at the end either.
             if not (managed_resource.get("status") or {}).get(RESOURCES):
                 raise
             written = await self.write(managed_resource, conditions, **{PENDING: shortened(announced)})
         if not (written.get("status") or {}).get(PENDING):
-            # The CustomResourceDefinition in this cluster is the original's, which does not have the field.
+            # The CustomResourceDefinition in this cluster is the original's, which lacks the field.
             listed = sorted_references([*all_listed(written), *announced])
             written = await self.write(written, [], resources=listed)
         return written
 
     async def note_claims(self, managed_resource: Object, name: str, claims: VolumeClaims) -> None:
-        """Note in the reference of the object key `name` which volume claims go with it."""
+        """Record in the reference of the object key `name` which volume claims are deleted with it."""
 
         def compute(status: Object) -> Object:
             lists = (field for field in (RESOURCES, PENDING) if status.get(field))
@@ -112,13 +126,14 @@ class Record:
         await self.status.update(managed_resource, compute)
 
     async def conclude(self, managed_resource: Object, conditions: Sequence[Condition], **fields: object) -> None:
-        """The same at the end of a pass, together with what the health controllers find.
+        """Write the status at the end of a pass, together with the findings of the health controllers.
 
-        What was applied just now needs a moment until it runs. This is not waited for here, so that others get their
-        turn; should the write fail in the end, there is another pass.
+        Applied objects need a moment to start. The write is delayed for that in the background, so that others get
+        their turn; if it fails in the end, there is another pass.
 
         Raises:
-            StatusTooLargeError, ReconcileError
+            StatusTooLargeError: the API server refuses the size, or refused the same list before.
+            ReconcileError: the write failed otherwise.
         """
         compute = self._compute(conditions, fields)
         name = key(managed_resource)
@@ -138,11 +153,11 @@ class Record:
             await self.write(managed_resource, conditions, **fields)
 
     def forget(self, name: Key) -> None:
-        """A ManagedResource is gone."""
+        """Forget a deleted ManagedResource."""
         self._unstorable.pop(name, None)
 
     async def flush(self) -> None:
-        """Write what was put off."""
+        """Write all delayed updates."""
         await self.status.flush()
 
     def _compute(self, conditions: Sequence[Condition], fields: Mapping[str, object]) -> Compute:

@@ -1,13 +1,13 @@
-"""Removing one object that a ManagedResource lists and no longer wants.
+"""Removal of one object that a ManagedResource lists and no longer wants.
 
-An object is removed by whatever version of its kind is served. It is pending until it is gone, which the watch of its
-kind shows; a DELETE is sent once, with uid and resourceVersion as preconditions, so it hits exactly the object that was
-looked at.
+An object is removed by any served version of its kind. It is pending until it is gone, according to the watch of its
+kind; a DELETE is sent once, with uid and resourceVersion as preconditions, so it only hits the checked object.
 
-Who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be seen may
-be the one that drops the object. So nothing is deleted before the other change had a moment to arrive, and after that
-others are looked at (see `ownership`). What another one claims is left to it if it takes it within two minutes, and
-deleted otherwise: a claim by who can't or may not write the object must not keep it for ever.
+A user who moves an object to another ManagedResource writes two Secrets, one after the other, and the first one to be
+seen may be the one that drops the object. So nothing is deleted before the other change had a moment to arrive, and
+other ManagedResources have been checked (see `ownership`). An object that another one claims is left to it if it takes
+it within two minutes, and deleted otherwise: a claimant that cannot or may not write the object must not keep it
+forever.
 """
 
 import contextlib
@@ -63,17 +63,17 @@ from kube.runtime.client import Selection
 
 _ATTEMPTS = 3
 _CLAIM_SECONDS = 120.0
-"""An agent may need so long to restart, or to get the lead, and to take what its ManagedResources ask for."""
+"""Maximum seconds until an agent has restarted, or got the lead, and takes the objects of its ManagedResources."""
 _UNSEEN_SECONDS = 10.0
-"""The same, if no agent has ever done anything for the ManagedResource."""
+"""The same if no agent has ever handled the ManagedResource."""
 _NO_NEWS = timedelta(seconds=3)
-"""For which it is usual that an object waits for its finalizers; to report them would cost a write each time."""
+"""Usual time that an object waits for its finalizers; reporting them earlier would cost a write each time."""
 _CLAIMS_AGAIN = timedelta(seconds=1)
 ClaimText = Callable[..., str]
 
 
 class Removal:
-    """One object that is to go; `look` is at other ManagedResources, see `ownership`."""
+    """Removal of one object; `look` is a snapshot of other ManagedResources, see `ownership`."""
 
     def __init__(self, resource: Resource, reference: Object, options: DeleteOptions, look: Look) -> None:
         self._resource = resource
@@ -88,27 +88,27 @@ class Removal:
         self._key = key_of_live(resource, reference)
         self._claims = VolumeClaims.noted(reference)
         self._is_ignored = is_truthy((reference.get("annotations") or {}).get(keys.IGNORE))
-        # Ignored objects get no stamp; but what exists without one may have been left alone on purpose.
+        # Ignored objects get no stamp; but an existing one without it may have been left alone on purpose.
         may_be_ours = self._is_ignored and not (options.adopt or (reference.get("annotations") or {}).get(keys.ADOPT))
         self._is_ours_unstamped = may_be_ours or self._name not in options.announced
         self._hold: Hold | None = None
         self._not_held = ""
-        """An origin that was found to be of none that wants the object."""
+        """Origin whose ManagedResource does not want the object."""
 
     async def restricted(self) -> Pending | None:
-        """What is reported of an object that would be removed now, and may not be. Only reads."""
+        """Return the report about an object that would be removed now, and may not be; only reads."""
         problem = self._options.owner.problem(self._resource, self._key)
         if not problem or self._is_wanted() or self._too_early() is not None or self._claimed() is not None:
             return None
         return await self._not_permitted(problem, is_restricted=True)
 
     async def run(self, changes: ChangeSet, *, hold: Hold | None = None) -> Pending | None:
-        """One step towards its removal; None if it is gone, or not ours any more.
+        """Make one step towards the removal; None if it is gone, or not ours any more.
 
-        Args: hold: why it is not deleted yet.
+        Args: hold: reason why it is not deleted yet.
 
         Raises:
-            KubeError, ValueError
+            KubeError, ValueError: the step failed.
         """
         self._hold = hold
         owner = self._options.owner
@@ -127,7 +127,7 @@ class Removal:
             return await self._not_permitted(with_remedy(owner.identity.error_text(error), error))
 
     async def hand_over(self) -> Pending | None:
-        """Give it away if the ManagedResource of another agent has claimed it; else nothing happens."""
+        """Give the object away if the ManagedResource of another agent has claimed it."""
         if self._is_wanted() or self._options.owner.problem(self._resource, self._key):
             return None
         live = await self._live.read(self._resource, self._key)
@@ -136,12 +136,12 @@ class Removal:
         return None
 
     def _is_wanted(self) -> bool:
-        # When it was listed, its kind may not have been served, and its namespace was a guess.
+        # Its kind may not have been served when it was listed, and its namespace was a guess.
         name = object_key(self._resource.group, self._resource.kind, self._key.namespace, self._key.name)
         return name in self._options.wanted
 
     def _too_early(self) -> Pending | None:
-        """It may just be moving to another ManagedResource."""
+        """Return a pending removal while the object may just be moving to another ManagedResource."""
         left = self._look.left(self._unwanted_since())
         return Pending(self._name, pending_text(self._text), due=timedelta(seconds=left)) if left > 0 else None
 
@@ -168,12 +168,18 @@ class Removal:
         return await self._look_closer(changes)
 
     def _demand(self, resource: Resource, key: Key) -> None:
-        """Raises RestrictedError for what may not be deleted."""
+        """Check that the object may be deleted.
+
+        Raises:
+            RestrictedError: it may not.
+        """
         if problem := self._options.owner.problem(resource, key):
             raise RestrictedError(problem)
 
     async def _not_permitted(self, reason: str, *, is_restricted: bool = False) -> Pending | None:
-        """What we may not delete and did not write is none of our business: an attempt to write it may have failed."""
+        """Report an object that may not be deleted; ignore one that we did not write: an attempt to write it may have
+        failed.
+        """
         live = await self._live.read(self._resource, self._key)
         stamped = live is not None and annotations(live).get(keys.ORIGIN) == self._options.owner.origin
         if live is None or not (self._is_ignored or stamped) or self._disposition(live) is not Disposition.DELETE:
@@ -185,7 +191,7 @@ class Removal:
         return self._options.progress.unwanted_since.setdefault(self._name, self._look.now)
 
     def _is_simple(self, observed: Observed) -> bool:
-        """Nothing but its origin has a say in its removal."""
+        """Whether only the origin matters for its removal."""
         owner = self._options.owner
         is_foreign = observed.origin != owner.origin
         if is_foreign and (owner.identity.account is not None or self._ownership.is_out_of_sight(observed.origin)):
@@ -201,14 +207,14 @@ class Removal:
         return origin == owner.origin or self._ownership.holder(owner.name, origin, self._name) is None
 
     def _is_taken(self, origin: str) -> bool:
-        """Whether another one has it without a stamp, as ignored objects have none."""
+        """Whether another ManagedResource has it without a stamp, as ignored objects have none."""
         return not origin and self._ownership.is_applied_by_other(self._options.owner.name, self._name)
 
     async def _look_closer(self, changes: ChangeSet) -> Pending | None:
-        """With the whole live object at hand."""
+        """Make the step with the whole live object."""
         live: Object | None = None
         for attempt in range(_ATTEMPTS):
-            # What the watch brought is good enough to begin with: the preconditions of the DELETE see to the rest.
+            # The state from the watch suffices at first: the DELETE has preconditions.
             read = self._live.read_live if attempt else self._live.read
             live = await read(self._resource, self._key)
             if live is None:
@@ -237,7 +243,7 @@ class Removal:
         return await self._pending(since=since, held_by=held_by(live), due=self._due(live))
 
     async def _look_for_holder(self, live: Object) -> None:
-        """One that can't be seen here, of which the object says that it is its own."""
+        """Look for an invisible ManagedResource that the object names as its origin."""
         origin = annotations(live).get(keys.ORIGIN) or ""
         if not self._ownership.is_out_of_sight(origin) or self._disposition(live) is not Disposition.HANDED_OVER:
             return
@@ -247,7 +253,7 @@ class Removal:
             self._options.progress.left[self._name] = left_to_unknown_text(self._text, origin)
 
     async def _is_left(self, live: Object) -> bool:
-        """Whether the object stays, without what we have noted on it and is not true any more."""
+        """Whether the object stays; if so, remove our obsolete annotations."""
         if (found := self._disposition(live)) is Disposition.DELETE:
             return not is_deleting(live) and self._is_taken(annotations(live).get(keys.ORIGIN) or "")
         if (mark := self._mark_of_others(found)) and annotations(live).get(keys.ORIGIN) == self._options.owner.origin:
@@ -262,7 +268,7 @@ class Removal:
         return True
 
     def _mark_of_others(self, found: Disposition) -> str:
-        """What keeps the object, and was not in the manifest."""
+        """Return the mark that keeps the object, and was not in the manifest; empty if there is none."""
         if found is Disposition.KEEP and keys.KEEP_OBJECT not in (self._reference.get("annotations") or {}):
             return f"the annotation {keys.KEEP_OBJECT}"
         if found is Disposition.COLLECTED and keys.GARBAGE_COLLECTABLE not in (self._reference.get("labels") or {}):
@@ -270,7 +276,7 @@ class Removal:
         return ""
 
     async def _handed_over(self, live: Object) -> Pending | None:
-        """That it is given to a ManagedResource of another agent, and not taken by it yet; see `ownership`."""
+        """Return a pending removal while a ManagedResource of another agent has to take the object; see `ownership`."""
         claimant = annotations(live).get(keys.CLAIMED_BY)
         if not claimant:
             return None
@@ -285,7 +291,7 @@ class Removal:
         return self._left_to(claimant, handed_over_text)
 
     def _is_given_away(self, live: Object) -> bool:
-        """Whether its holder has made it that of who had claimed it, which has not written to it since."""
+        """Whether its holder has stamped it with the claimant, which has not written to it since."""
         claimant, origin = annotations(live).get(keys.CLAIMED_BY), annotations(live).get(keys.ORIGIN)
         return bool(claimant) and claimant == origin != self._options.owner.origin
 
@@ -323,10 +329,10 @@ class Removal:
         self._options.progress.deleted.add(self._name)
 
     async def _gone(self) -> Pending | None:
-        """The object is; its volume claims may not be."""
+        """Handle the absence of the object; its volume claims may still exist."""
         self._forget()
         if self._options.delete_volume_claims and self._claims is not None:
-            # Some may have been made anew meanwhile.
+            # Some may have been recreated meanwhile.
             self._demand(VOLUME_CLAIMS, Key(self._key.namespace, ""))
             if await self._delete_all(self._claims):
                 return await self._pending(due=_CLAIMS_AGAIN)
@@ -343,7 +349,7 @@ class Removal:
         await self._delete_all(claims)
 
     async def _delete_all(self, claims: VolumeClaims) -> bool:
-        """Those of this StatefulSet; whether there was any."""
+        """Delete the claims of this StatefulSet; return whether there were any."""
         selection = Selection(namespace=self._key.namespace, label_selector=claims.selector)
         found = [
             metadata(claim)["name"]
@@ -351,13 +357,13 @@ class Removal:
             if not is_deleting(claim) and claims.has(metadata(claim)["name"], stateful_set=self._key.name)
         ]
         for name in found:
-            # One by one, with no right but that to delete collections.
+            # One by one, with only the right to delete collections.
             only = replace(selection, field_selector=f"metadata.name={name}")
             await self._options.client.delete_collection(VOLUME_CLAIMS, only)
         return bool(found)
 
     async def _finalize(self, live: Object) -> None:
-        """Take the finalizers away from what has waited for them long enough."""
+        """Remove the finalizers of an object that has waited for them long enough."""
         with contextlib.suppress(NotFound):
             if finalizers(live):
                 version = {"uid": uid(live)}
@@ -370,7 +376,7 @@ class Removal:
                 await self._options.client.replace(self._resource, without_finalizers(live), subresource="finalize")
 
     def _due(self, live: Object | None) -> timedelta | None:
-        """Until the finalizers may be taken away."""
+        """Return the time until the finalizers may be removed; None if they may never be."""
         after = annotations(live or {}).get(keys.FINALIZE_DELETION_AFTER)
         if not after:
             return None
@@ -379,11 +385,11 @@ class Removal:
         return max(begun + timedelta(seconds=parse_duration(after)) - self._options.now, timedelta(seconds=1))
 
     def _waiting(self) -> Pending | None:
-        """For others, before it is deleted."""
+        """Return a pending removal that waits for others before the deletion."""
         return self._claimed() or (self._kept(self._hold) if self._hold is not None else None)
 
     def _claimed(self) -> Pending | None:
-        """By another ManagedResource that may be about to take it over."""
+        """Return a pending removal of an object that another ManagedResource may be about to take over."""
         if claimant := self._ownership.claimant(self._options.owner.name, self._name):
             return self._left_to(claimant, about_to_take_text)
         if self._awaited_by is None:
@@ -392,7 +398,7 @@ class Removal:
         return self._left_to(self._awaited_by, about_to_take_text, limit=limit)
 
     def _left_to(self, claimant: object, text: ClaimText, *, limit: float = _CLAIM_SECONDS) -> Pending | None:
-        """None: it was for too long."""
+        """Return the pending removal of an object that is left to a claimant; None once the limit has passed."""
         waited = self._claimed_for()
         if waited >= limit:
             return None
@@ -400,11 +406,11 @@ class Removal:
         return Pending(self._name, reason, due=_CLAIMS_AGAIN, is_held_back=waited >= _NO_NEWS.total_seconds())
 
     def _claimed_for(self) -> float:
-        """Seconds."""
+        """Seconds since the first claim."""
         return self._look.now - self._options.progress.claimed_since.setdefault(self._name, self._look.now)
 
     def _kept(self, hold: Hold) -> Pending:
-        """As stuck as what it waits for."""
+        """Return a pending removal that waits for others; it has failed if they have."""
         progress, now = self._options.progress, self._look.now
         lasts = now - progress.unwanted_since.get(self._name, now) >= _NO_NEWS.total_seconds()
         progress.kept_at[self._name] = now
@@ -415,7 +421,10 @@ class Removal:
         return Pending(self._name, text, failed=hold.failed, due=hold.left, is_held_back=is_news)
 
     async def _pending(self, *, since: str = "", held_by: str = "", due: timedelta | None = None) -> Pending:
-        """Args: since: its deletionTimestamp; empty if it has none. held_by: what it waits for then."""
+        """Return the pending removal.
+
+        Args: since: its deletionTimestamp; empty if it has none. held_by: its remaining finalizers or conditions.
+        """
         reason = events = ""
         if since and self._options.now - parse_time(since) >= _NO_NEWS:
             reason = held_by
@@ -427,20 +436,20 @@ class Removal:
 async def attempt(
     reference: Object, options: DeleteOptions, look: Look, step: Callable[[Removal], Awaitable[Pending | None]]
 ) -> Pending | None:
-    """A step of the removal of what is referred to, if its kind is not gone."""
+    """Make a step of the removal of an object, if its kind still exists."""
     if not reference.get("name"):
         return None  # it was never applied
     target = options.live
     try:
         resource = await target.resource_of(reference)
         if resource.namespaced and not reference.get("namespace"):
-            # Of a kind that had no namespaces. To change that, its definition was deleted, and all objects with it.
+            # Its kind had no namespaces. To change that, its definition was deleted, and all objects with it.
             target.forget(key_of_reference(reference))
             return None
         try:
             return await step(Removal(resource, reference, options, look))
         except KindNotServed as error:
-            # What is known of the kind was out of date; there may be another version, or nothing any more.
+            # The known kind was out of date; it may have another version, or none any more.
             target.discovery.invalidate(group_of(error.api_version))
             return await step(Removal(await target.resource_of(reference), reference, options, look))
     except KindGone:
@@ -456,7 +465,7 @@ async def attempt(
 
 
 async def _was_never_created(reference: Object, options: DeleteOptions) -> bool:
-    """Whether it may not be read, which an object has to be before it is created."""
+    """Whether the object may not be read, which has to happen before its creation."""
     if key_of_reference(reference) not in options.progress.never_read:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Removing the objects that a ManagedResource lists and no longer wants, and releasing those in mode Ignore.
+"""Removal of the objects that a ManagedResource lists and no longer wants, and release of those in mode Ignore.
 
-To release an object is to take our stamps off it, as far as they are not true any more, and to leave it alone. What may
-not be touched by the configuration is sorted out before anything is written: restrictions may be newer than objects. It
-stays listed, and the condition says why.
+To release an object is to remove our obsolete stamps, and to leave it alone. Objects that the configuration excludes
+are found before any write: restrictions may be newer than objects. They stay listed, and the condition reports the
+reason.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime.client import Selection
 
 _KEEP_SECONDS = 5.0
-"""Objects are often kept because their cluster is gone; nothing is to wait for it."""
+"""Seconds for kept objects. They are often kept because their cluster is gone; nothing may wait for it."""
 
 
 STAMPS = frozenset({keys.ORIGIN, keys.DESCRIPTION})
@@ -45,36 +45,36 @@ STAMPS = frozenset({keys.ORIGIN, keys.DESCRIPTION})
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Remover:
-    """Each object is removed on its own; what is known of its removal is remembered until the next complete pass."""
+    """Removes each object on its own, and remembers the progress until the next complete pass."""
 
     live: LiveObjects
     ownership: Ownership
     record: Record
     garbage_collector: bool
-    """Whether there is one in this process."""
+    """Whether this process has one."""
     service_warnings: Callable[[Key], Awaitable[str]]
-    """The text of the Events about a Service."""
+    """Returns the Events about a Service as text."""
     workload_timeout: float
-    """Seconds for which objects wait until others that may need them are gone."""
+    """Seconds that objects wait until others that may need them are gone."""
     related: Callable[[Object], Related]
-    """What goes together with a ManagedResource."""
+    """Returns the ManagedResources in the same removal."""
     clock: Callable[[], datetime]
     """See `Cluster.deletion_clock`; of the target."""
     _progress: dict[Key, Progress] = field(default_factory=dict, init=False)
 
     def is_removing(self, name: Key) -> bool:
-        """Whether a ManagedResource still has objects that it does not want."""
+        """Whether a ManagedResource still has obsolete objects."""
         return name in self._progress and bool(self._progress[name].unwanted_since)
 
     def waiting_for(self, group: str) -> list[Key]:
-        """The ManagedResources that want to remove objects of kinds of this group that could not be reached."""
+        """ManagedResources that want to remove objects of kinds of this group that could not be reached."""
         return [name for name, progress in self._progress.items() if group in progress.unserved]
 
     def forget(self, name: Key) -> None:
         self._progress.pop(name, None)
 
     def finish(self, name: Key, *, restricted: Collection[str], wanted: Collection[str]) -> None:
-        """All is removed but what may not be, by object key."""
+        """Forget the progress after all objects were removed, except restricted ones, by object key."""
         progress = self._progress.pop(name, Progress())
         kept = {key: since for key, since in progress.unwanted_since.items() if key in restricted}
         left = {key: text for key, text in progress.left.items() if key not in wanted}
@@ -82,7 +82,10 @@ class Remover:
             self._progress[name] = Progress(unwanted_since=kept, left=left)
 
     def options(self, owner: Owner, managed_resource: Object, *, wanted: frozenset[str] = frozenset()) -> DeleteOptions:
-        """Args: wanted: object keys of what it asks for; none if all of it goes."""
+        """Return the settings of a pass.
+
+        Args: wanted: object keys of the desired objects; empty if all are removed.
+        """
         announced = only_announced(managed_resource)
         progress = self._progress.setdefault(owner.name, Progress())
         progress.never_read.update(
@@ -111,7 +114,7 @@ class Remover:
     async def remove(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
-        """One step for each, stage by stage; what is not gone yet is noted, and keeps what comes after it."""
+        """Make one step for each object, stage by stage; pending ones are noted, and hold back later stages."""
         look = self.ownership.look(options.owner.name, _due(references, options.progress))
         stages = self._stages(references)
         has_workloads = not stages.keys().isdisjoint({Stage.FINALIZED_WORKLOADS, Stage.WORKLOADS})
@@ -141,7 +144,9 @@ class Remover:
     async def _find_definitions_in_use(
         self, stages: dict[Stage, list[Object]], options: DeleteOptions, holds: RemovalHolds
     ) -> None:
-        """Move those to their stage whose objects a controller among the workloads has to see go."""
+        """Move CustomResourceDefinitions to this stage if a controller among the workloads has to finalize their
+        objects.
+        """
         workloads = [*stages.get(Stage.FINALIZED_WORKLOADS, ()), *stages.get(Stage.WORKLOADS, ())]
         if options.progress.deleted.issuperset(map(key_of_reference, workloads)):
             return
@@ -151,7 +156,7 @@ class Remover:
                 stages.setdefault(Stage.DEFINITIONS_IN_USE, []).append(reference)
 
     async def _is_in_use(self, reference: Object, options: DeleteOptions) -> bool:
-        """Whether there are objects of the kind that a CustomResourceDefinition defines, as far as that can be seen."""
+        """Whether objects of the kind of a CustomResourceDefinition exist, as far as they are visible."""
         observed = self.live.observed_as(reference)
         if observed is not None and observed.deleting:
             return True
@@ -172,7 +177,7 @@ class Remover:
         return stages
 
     def _awaited(self, reference: Object, options: DeleteOptions, look: Look, pending: Pending) -> Awaited:
-        """What is not gone yet, since its deletion; a process that starts anew does not begin anew."""
+        """Return a pending object with the time since its deletion, which survives a restart of the process."""
         progress, name = options.progress, key_of_reference(reference)
         since = max(progress.unwanted_since.get(name, look.now), progress.kept_at.get(name, 0.0))
         passed, held_by = timedelta(seconds=look.now - since), ""
@@ -183,7 +188,7 @@ class Remover:
         return Awaited(reference, pending.failed, passed, held_by)
 
     def _awaited_of_others(self, related: Related, options: DeleteOptions) -> Iterator[Awaited]:
-        """Custom resources that ManagedResources which are deleted at the same time still have."""
+        """Custom resources of other ManagedResources in the same removal."""
         for owner, references in related.awaited.items():
             origin = self.ownership.origin(owner)
             for reference in references:
@@ -193,7 +198,7 @@ class Remover:
                 if observed.deleting:
                     passed = options.now - parse_time(observed.deletion_timestamp)
                     yield Awaited(reference, False, passed, _held_by(observed), owner=str(owner))
-                elif not observed.has_marks:  # what has some may be about to stay
+                elif not observed.has_marks:  # one with marks may stay
                     yield Awaited(reference, False, timedelta(0), owner=str(owner))
 
     async def hand_over(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
@@ -207,7 +212,7 @@ class Remover:
         await asyncio.gather(*map(hand_over_one, references))
 
     async def keep(self, references: Sequence[Object], options: DeleteOptions, at_once: asyncio.Semaphore) -> None:
-        """Take off objects that stay the note that changes are undone, if the target is there to do so."""
+        """Remove from kept objects the note that changes are undone, if the target is available."""
 
         async def keep_one(reference: Object) -> None:
             with contextlib.suppress(ReleaseError):
@@ -221,7 +226,7 @@ class Remover:
     async def release(
         self, references: Sequence[Object], options: DeleteOptions, changes: ChangeSet, at_once: asyncio.Semaphore
     ) -> None:
-        """Take our stamps off objects that are to be left alone."""
+        """Remove our stamps from objects that are released."""
 
         async def release_one(reference: Object) -> None:
             try:
@@ -247,7 +252,8 @@ def _held_by(observed: Observed) -> str:
 
 
 def _due(references: Iterable[Object], progress: Progress) -> list[float]:
-    """From when on a look at other ManagedResources counts for these objects, as far as it is known; monotonic."""
+    """Return monotonic times from which on a snapshot of other ManagedResources counts for these objects, where known.
+    """
     names = {key_of_reference(reference) for reference in references} - progress.deleted
     return [progress.unwanted_since[name] + HAND_OVER_SECONDS for name in names & progress.unwanted_since.keys()]
 
@@ -263,7 +269,13 @@ class ReleaseError(Exception):
 
 
 async def release(reference: Object, options: DeleteOptions, *, stamps: AbstractSet[str] = STAMPS) -> None:
-    """Args: stamps: the annotations to take off. Raises ReleaseError."""
+    """Remove our stamps from an object.
+
+    Args: stamps: annotations to remove.
+
+    Raises:
+        ReleaseError: it may not be released, or that failed.
+    """
     found = await find_releasable(reference, options)
     if found is None:
         return
@@ -280,7 +292,11 @@ async def release(reference: Object, options: DeleteOptions, *, stamps: Abstract
 
 
 async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Resource, Object] | None:
-    """An object that is ours, and its kind. Raises ReleaseError: it may not be released, or can't be read."""
+    """Return an object of ours, and its kind.
+
+    Raises:
+        ReleaseError: it may not be released, or cannot be read.
+    """
     owner, target = options.owner, options.live
     try:
         resource = await target.resource_of(reference)
@@ -301,7 +317,7 @@ async def find_releasable(reference: Object, options: DeleteOptions) -> tuple[Re
 
 
 async def restricted_objects(diff: InventoryDiff, options: DeleteOptions, at_once: asyncio.Semaphore) -> dict[str, str]:
-    """Those that are there and ours; only reads. Returns object keys with the texts of the errors, in order."""
+    """Return error texts of existing objects of ours that are restricted, by object key, in order; only reads."""
     if not options.owner.is_restricted:
         return {}
     unwanted = [each for each in diff.unwanted if await _is_restricted(each, options)]

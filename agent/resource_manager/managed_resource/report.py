@@ -1,8 +1,8 @@
-"""What comes of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
+"""Results of a pass, derived from its change set: status, result, log entries, Events, the page of recent changes.
 
-Failures are reported by an Event when they have lasted for a moment, and once as long as they stay the same. Of success
-only what the manifests did not ask for makes one, and what the API server warned of, once; all else is in the
-conditions, and each Event is a call.
+An Event reports a failure that has lasted for a moment, once as long as it stays the same. A successful pass only leads
+to Events, each once, about changes that the manifests do not explain, and about warnings of the API server; the rest is
+in the conditions, and each Event is a call.
 """
 
 import random
@@ -40,39 +40,39 @@ APPLIED_WITH_WARNINGS = "AppliedWithWarnings"
 """Reason of an Event; the condition keeps that of success."""
 REMOVAL_HELD_BACK = "RemovalHeldBack"
 EARLIEST = 0.9
-"""The part of the sync period after which the next regular pass may come: spreads load after a restart."""
+"""Fraction of the sync period after which the next regular pass may come: spreads load after a restart."""
 _PENDING_SECONDS = 5.0
 _SERVED_SECONDS = 0.3
-"""Until another look at kinds whose definitions were applied just now, if their watch does not come before."""
+"""Seconds until another check of kinds whose definitions were just applied, unless their watch comes first."""
 _TRANSIENT_SECONDS = 1.0
-"""Conflicts and kinds that are about to be served go away with the next attempt."""
+"""Seconds. Conflicts and kinds that are about to be served disappear with the next attempt."""
 _STUCK_SECONDS = 60.0
 _LOGGED = 20
-"""Objects that are named in one log entry."""
+"""Number of objects named in one log entry."""
 _REPAIR_EVENTS_BURST, _REPAIR_EVENTS_PER_SECOND = 10, 0.2
-"""For all ManagedResources: when hundreds are changed by hand at once, the API server has other things to do."""
+"""Limit for all ManagedResources: when a user changes hundreds at once, the API server has other things to do."""
 
 
 @dataclass(slots=True)
 class _History:
-    """Of the last passes over a ManagedResource."""
+    """History of the passes over a ManagedResource."""
 
     failing_since: float | None = None
     tried: tuple[int, Basis] | None = None
-    """Of which generation, and of what its plan was made."""
+    """Generation and basis of the last plan."""
     removing_since: float | None = None
-    """Since when all objects are to go."""
+    """Monotonic time since when all objects are being removed."""
     stuck_since: float | None = None
-    """Since when every removal that is left fails."""
+    """Monotonic time since when every remaining removal fails."""
     applied_at: float | None = None
     jobs: Sequence[Object] | None = None
-    """What was listed in `status.jobs`, by this process."""
+    """Content of `status.jobs` as last written by this process."""
     warned: Mapping[str, ObjectWarnings] | None = None
-    """What was reported when objects were applied last, by object key; None: not by this process."""
+    """Warnings of the last application, by object key; None if it was by another process."""
 
 
 class Reporter:
-    """Args: versions: the history, in which applied versions are kept. inputs: of the passes."""
+    """Args: versions: history of applied versions. inputs: of the passes."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Reporter:
         self._log = structlog.get_logger()
 
     def start(self, name: Key) -> None:
-        """A pass is about to read what there is."""
+        """Note that a pass is about to read the inputs."""
         self._inputs.begin(name)
 
     async def close(self) -> None:
@@ -112,13 +112,13 @@ class Reporter:
         self._held_back.forget(name)
 
     def applied_at(self, name: Key) -> float | None:
-        """Seconds since 1970 when everything was last found or made as it should be."""
+        """Unix time at which all objects were last as desired; None if unknown."""
         return self._histories[name].applied_at if name in self._histories else None
 
     def is_retry(self, managed_resource: Object, plan: Plan) -> bool:
-        """Whether this plan has failed before, as far as this process knows, and the status says so.
+        """Whether this plan has failed before, as far as this process knows, and the status reports that.
 
-        Then nothing in the status changes until something comes of it: a failure that lasts is no news.
+        Then the status stays unchanged until there is a result: a failure that lasts is no news.
         """
         tried = self._history(key(managed_resource)).tried
         return conditions.is_retried(conditions_of(managed_resource)) and tried in {
@@ -127,11 +127,11 @@ class Reporter:
         }
 
     def change_set(self, name: Key) -> ChangeSet:
-        """An empty one."""
+        """Return an empty change set."""
         return ChangeSet(owner=name, lists_objects=bool(self._recent.limit))
 
     def list(self, changes: ChangeSet) -> None:
-        """On the page of recent changes."""
+        """Add the changes to the page of recent changes."""
         self._recent.add(changes.objects)
 
     async def conclude(
@@ -142,9 +142,9 @@ class Reporter:
         changes: ChangeSet,
         reset: Sequence[Condition],
     ) -> Result:
-        """The end of a pass that applied objects; with nothing left to do, what was applied is kept in the history.
+        """End a pass that applied objects; a complete one stores the applied version in the history.
 
-        Args: reset: conditions that are still to be set, beside the outcome.
+        Args: reset: conditions to set besides the outcome.
 
         Raises:
             ReconcileError: something failed, and is reported.
@@ -189,7 +189,7 @@ class Reporter:
         reset: Sequence[Condition],
         fields: Mapping[str, object],
     ) -> Result:
-        """All was done that may be done and could be decoded."""
+        """Report that all permitted and valid objects are applied."""
         outcome = changes.success(plan.decode_errors)
         unchecked = conditions.unchecked() if diff.is_changed else []
         await self._record.conclude(
@@ -213,15 +213,15 @@ class Reporter:
         return self._next_regular()
 
     def _warnings_to_store(self, changes: ChangeSet) -> dict[str, object]:
-        """The field of the status, unless it has been written so."""
-        # Should the status lack them then, the CustomResourceDefinition is the original's, which has no such field.
+        """Return the field of the status, unless it is already written."""
+        # If the status lacks it afterwards, the CustomResourceDefinition is the original's, without such a field.
         is_stored = changes.warnings in (None, self._history(changes.owner).warned)
         return {} if is_stored else {WARNINGS: status_entries(changes.warnings or {})}
 
     def _jobs_to_store(self, managed_resource: Object, changes: ChangeSet) -> dict[str, object]:
-        """The field of the status, if it has to change."""
+        """Return the field of the status, if it has to change."""
         status, history = managed_resource.get("status") or {}, self._history(changes.owner)
-        # Should the status lack them though they were written, the CustomResourceDefinition is the original's.
+        # If the status lacks it after the write, the CustomResourceDefinition is the original's.
         is_dropped = jobs.FIELD not in status and history.jobs == changes.jobs
         if changes.jobs is None or is_dropped or changes.jobs == (status.get(jobs.FIELD) or []):
             return {}
@@ -229,7 +229,7 @@ class Reporter:
         return {jobs.FIELD: changes.jobs or None}
 
     def _warn(self, managed_resource: Object, found: Mapping[str, ObjectWarnings] | None) -> None:
-        """Report what the API server has warned of since objects were applied last."""
+        """Report new warnings of the API server since objects were last applied."""
         if found is None:
             return
         history = self._history(key(managed_resource))
@@ -243,14 +243,14 @@ class Reporter:
         history.warned = found
 
     async def refuse(self, managed_resource: Object, problem: str, *, reason: str = conditions.APPLY_FAILED) -> Result:
-        """Nothing may be written; only a change of the ManagedResource or of the configuration helps."""
+        """Report that nothing may be written until the ManagedResource or the configuration changes."""
         failure = conditions.failed(reason, problem)
         self.failed(managed_resource, failure, at_once=True)
         await self._record.write(managed_resource, [failure])
         return self._next_regular()
 
     async def wait(self, managed_resource: Object, outcome: Condition) -> Result:
-        """Others have to do something first, and it is seen when they have."""
+        """Report that others have to act first; their changes are watched."""
         await self._record.write(managed_resource, [outcome])
         return self._next_regular()
 
@@ -263,7 +263,7 @@ class Reporter:
     def failed(self, managed_resource: Object, failure: Condition, *, at_once: bool = False) -> None:
         """Report a failure that is in the status.
 
-        Args: at_once: it does not go away by trying again, and is not logged by the controller.
+        Args: at_once: whether retries cannot help, and the controller does not log it.
         """
         name = key(managed_resource)
         lasts = not self._is_transient(name)
@@ -273,12 +273,12 @@ class Reporter:
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
 
     def removal_failed(self, managed_resource: Object, outcome: Condition) -> None:
-        """Report objects that can't be removed, once it is in the status that they can't."""
+        """Report objects that cannot be removed, if the status reports that."""
         if outcome.reason == conditions.DELETION_FAILED:
             self.failed(managed_resource, outcome, at_once=True)
 
     def pending(self, changes: ChangeSet) -> Condition:
-        """Waiting for objects to go, or stuck, if for some time there have been nothing but errors."""
+        """Return the condition of pending removals: waiting, or stuck after nothing but errors for some time."""
         message, history = changes.pending_message(), self._history(changes.owner)
         if changes.is_restricted:
             return conditions.failed(conditions.DELETION_FAILED, message)
@@ -299,7 +299,9 @@ class Reporter:
             self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
-        """How far the removal of all objects is. Most go at once; those that do not are reported at the next look."""
+        """Return the progress of the removal of all objects. Most disappear at once; others are reported at the next
+        check.
+        """
         history, now = self._history(changes.owner), time.monotonic()
         if history.removing_since is None:
             history.removing_since = now
@@ -309,7 +311,7 @@ class Reporter:
         return self.pending(changes)
 
     def look_again(self, changes: ChangeSet) -> Result:
-        """When objects are pending: the watch of a kind shows when one is gone, this is for what it does not show."""
+        """Return when to check pending objects again; the watch of a kind reports deletions, this is for all else."""
         if changes.is_restricted:
             return self._next_regular()
         if self._is_stuck(changes.owner):
@@ -322,7 +324,7 @@ class Reporter:
         return RequeueAfter(self._sync_period * spread, RESYNC, unless)
 
     def _is_as_it_was(self, name: Key) -> bool:
-        """Whether all is as the last pass found it to be right, which is as good as another pass."""
+        """Whether all is unchanged since the last pass found it right, which is as good as another pass."""
         if not self._inputs.are_unchanged(name):
             return False
         self._history(name).applied_at = time.time()

@@ -1,1 +1,1 @@
-"""What may be written, what is reported and who owns an object: pure."""
+"""Rules of permissions, reports and ownership of objects: pure."""

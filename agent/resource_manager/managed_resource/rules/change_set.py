@@ -1,4 +1,4 @@
-"""What a pass did to the objects of a ManagedResource, and what it could not do.
+"""Changes that a pass made to the objects of a ManagedResource, and its failures.
 
 This is the only result of applying and removing: the Applier and the Remover add to it, and conditions, Events, log
 entries and the page of recent changes are derived from it.
@@ -21,7 +21,7 @@ from kube.objects import Key, Object
 
 _NAMED_FIELDS = 3
 _NAMED_OBJECTS = 5
-"""In an Event, which has room for about a thousand characters."""
+"""Number of objects in an Event, which has room for about a thousand characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,16 @@ class Pending:
     """An object that is not gone yet."""
 
     name: str
-    """Its object key."""
+    """Object key."""
     text: str
     failed: bool = False
-    """The last attempt to remove it ended in an error."""
+    """Whether the last attempt to remove it failed."""
     due: timedelta | None = None
-    """When to look again, if time alone will change something."""
+    """Time until the next check, if time alone may change something."""
     is_restricted: bool = False
-    """Nothing changes until the configuration or the ManagedResource does."""
+    """Whether only a change of the configuration or the ManagedResource helps."""
     is_held_back: bool = False
-    """For some time it has been left to another ManagedResource, which has not taken it."""
+    """Whether it has been left for some time to another ManagedResource, which has not taken it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,41 +46,44 @@ class ChangeSet:
     owner: Key
     """The ManagedResource."""
     lists_objects: bool = True
-    """Whether `objects` is filled; where no page shows it, comparing objects would be wasted."""
+    """Whether `objects` is filled; without a page for them, comparing objects would be wasted."""
     objects: list[ObjectChange] = field(default_factory=list)
     news: dict[Action, list[str]] = field(default_factory=dict)
-    """What was not to be expected by the manifests alone: each object with its fields, in words."""
+    """Changes that the manifests do not explain: texts with each object and its fields."""
     looked_at: int = 0
-    """Objects of which memory alone does not show that they are as they should be."""
+    """Number of objects that memory alone does not show to be as desired."""
     created: int = 0
     updated: int = 0
     removed: int = 0
     is_repair: bool = False
-    """Nothing else was asked for than before: somebody else changed the objects."""
+    """Whether the desired objects are the same as before: another client changed the objects."""
     warnings: Mapping[str, ObjectWarnings] | None = None
-    """Of all objects as they are now, by object key; None: nothing was applied."""
+    """Current warnings about all objects, by object key; None if nothing was applied."""
     jobs: Sequence[Object] | None = None
-    """What `status.jobs` has to list; see `gardener.managed_resource.jobs`."""
+    """Content of `status.jobs`; see `gardener.managed_resource.jobs`."""
     remarks: Sequence[str] = ()
     """Warnings about the annotations of the ManagedResource."""
     left: Mapping[str, str] = field(default_factory=dict)
-    """Object keys of what was left though it was to go, and why."""
+    """Reason why an obsolete object was left, by object key."""
     errors: list[str] = field(default_factory=list)
-    """Of what could not be applied."""
+    """Errors of objects that could not be applied."""
     refused: set[str] = field(default_factory=set)
-    """Object keys of what could not be applied, and can't be if nothing changes."""
+    """Object keys of objects that could not be applied, and cannot be without a change."""
     untried: set[str] = field(default_factory=set)
-    """Object keys of what could not be applied this time."""
+    """Object keys of objects that could not be applied this time."""
     restricted: list[str] = field(default_factory=list)
-    """Errors of what may not be written or removed, which lasts; all else may have been done."""
+    """Lasting errors of objects that may not be written or removed; the others may have been processed."""
     release_errors: list[str] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
-    """What is not removed yet."""
+    """Objects that are not removed yet."""
 
     def note(
         self, action: Action, reference: Object, *, before: Object | None = None, after: Object | None = None
     ) -> None:
-        """Args: before, after: the live object, if it was changed."""
+        """Note a change.
+
+        Args: before, after: the live object, if it was changed.
+        """
         if not (self.lists_objects or action.is_news):
             return
         if action is Action.TAKEN_OVER and before is not None and after is not None:
@@ -93,21 +96,21 @@ class ChangeSet:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to do but what could not be decoded and what is restricted."""
+        """Whether all is done except invalid and restricted objects."""
         return not (self.errors or self.release_errors or self.pending)
 
     @property
     def is_restricted(self) -> bool:
-        """Whether all that is not gone yet may not be removed."""
+        """Whether none of the pending objects may be removed."""
         return bool(self.pending) and all(pending.is_restricted for pending in self.pending)
 
     @property
     def waits_only(self) -> bool:
-        """Whether nothing keeps what is not gone yet from going."""
+        """Whether the pending removals have no problem."""
         return not any(pending.failed or pending.is_restricted for pending in self.pending)
 
     def failure(self) -> Condition | None:
-        """The outcome if something could not be applied or released."""
+        """Return the condition if an object could not be applied or released; None otherwise."""
         warnings = self._warnings_text()
         if self.errors:
             message = apply_message([*self.restricted, *self.errors])
@@ -120,16 +123,16 @@ class ChangeSet:
         return all_warnings_text(self.warnings or {}, [*self.remarks, *self.left.values()])
 
     def held_back(self) -> list[str]:
-        """What is left to other ManagedResources for some time, or for good, in words, sorted."""
+        """Texts about objects left to other ManagedResources for some time, or for good, sorted."""
         return sorted([*(pending.text for pending in self.pending if pending.is_held_back), *self.left.values()])
 
     def pending_message(self) -> str:
-        """Of what is not gone yet, together with what may not be written."""
+        """Return the message about pending removals and restricted objects."""
         waiting = [(pending.name, pending.text) for pending in self.pending]
         return pending_message([*waiting, *(("~", text) for text in self.restricted)])
 
     def success(self, decode_errors: tuple[str, ...]) -> Condition:
-        """The outcome if all was done that may be done and could be decoded."""
+        """Return the condition after all permitted and valid objects were processed."""
         warnings = self._warnings_text()
         if self.restricted:
             message = apply_message([*self.restricted, *decode_errors])
@@ -137,11 +140,11 @@ class ChangeSet:
         return conditions.applied(decode_errors, warnings=warnings)
 
     def repairs(self) -> list[str]:
-        """What others had changed or deleted, in words, sorted."""
+        """Texts about objects that other clients had changed or deleted, sorted."""
         return sorted(text for action, texts in self.news.items() if action.is_repair for text in texts)
 
     def taken_over(self) -> list[str]:
-        """What existed before without an owner, in words, sorted."""
+        """Texts about objects that existed before without an owner, sorted."""
         return sorted(self.news.get(Action.TAKEN_OVER, ()))
 
     def __str__(self) -> str:
@@ -150,7 +153,7 @@ class ChangeSet:
 
 
 def change_text(action: Action, reference: Object, fields: Sequence[FieldChange]) -> str:
-    """Of one object, such as `Deployment/shop/storefront: spec.replicas 5 -> 2`."""
+    """Return a text about one object, such as `Deployment/shop/storefront: spec.replicas 5 -> 2`."""
     if action is Action.MADE_AGAIN:
         return f"{short_name(reference)} had been deleted"
     shown = list(map(str, fields[:_NAMED_FIELDS]))
@@ -160,7 +163,7 @@ def change_text(action: Action, reference: Object, fields: Sequence[FieldChange]
 
 
 def news_text(texts: Sequence[str]) -> str:
-    """Of several objects, in one line."""
+    """Return a text about several objects, in one line."""
     shown = list(texts[:_NAMED_OBJECTS])
     if more := len(texts) - len(shown):
         shown.append(f"{more} more")

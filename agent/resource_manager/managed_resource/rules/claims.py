@@ -1,12 +1,12 @@
-"""Which ManagedResource wants which object, as far as their plans are known, and whether it can have it.
+"""Claims of ManagedResources on objects, as far as their plans are known, and whether these can be met.
 
-An object may move from one ManagedResource to another. The one that drops it must not delete it then, and the one that
-gets it takes over its stamp. And if two want the same object for good, the one that holds it (whose origin the live
-object carries) keeps it and the other says so, instead of both writing it for ever.
+An object may move from one ManagedResource to another. The previous one must not delete it then, and the new one takes
+over its stamp. And if two want the same object permanently, the one that holds it (whose origin the live object
+carries) keeps it and the other reports that, instead of both writing it forever.
 
-To want an object takes no rights, so it prevents no deletion for long. A claim on an object that was given up
-counts until the claimant's next pass. What that pass applied is the claimant's; what it could not apply, and all if it
-came to apply nothing, is claimed no more.
+A claim takes no rights, so it prevents no deletion for long. A claim on an object that was given up counts until the
+claimant's next pass. Objects applied by that pass belong to the claimant; its claims on the others end, and all its
+claims if it applied nothing.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,25 +17,25 @@ from kube.objects import Key
 
 
 class Standing(Enum):
-    """Of a claim."""
+    """Standing of a claim."""
 
     UNTRIED = auto()
-    """No pass has shown yet whether the object can be had, or an error that may pass kept it from that."""
+    """No pass has applied the object yet, or a transient error prevented that."""
     REFUSED = auto()
     APPLIED = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Of a pass; by object keys, without what was applied."""
+    """Result of a pass; by object keys, without the applied ones."""
 
     refused: Collection[str] | None
-    """None: all."""
+    """Refused objects; None for all."""
     untried: Collection[str] = ()
 
 
 class Claims:
-    """Objects are named by their object keys."""
+    """Claims on objects by their object keys."""
 
     def __init__(self) -> None:
         self._wanted: dict[Key, frozenset[str]] = {}
@@ -44,9 +44,9 @@ class Claims:
         self._outcomes: dict[Key, _Outcome] = {}
 
     def replace(self, claimant: Key, wanted: Iterable[str]) -> set[Key]:
-        """Set what a ManagedResource wants; returns who else wants what it does not want any more.
+        """Set the claims of a ManagedResource; return the other claimants of objects that it gives up.
 
-        Their claims on that are untried then, whatever came of their last pass.
+        Their claims on these become untried, regardless of their last pass.
         """
         after, before = frozenset(wanted), self._wanted.get(claimant, frozenset())
         for name in after - before:
@@ -68,34 +68,36 @@ class Claims:
         return waiting
 
     def claimants(self, name: str) -> tuple[Key, ...]:
-        """Who wants an object."""
+        """Return the claimants of an object."""
         return self._claimants.get(name, ())
 
     def others(self, claimant: Key, name: str) -> set[Key]:
-        """Who else wants an object."""
+        """Return the other claimants of an object."""
         return {each for each in self.claimants(name) if each != claimant}
 
     def claims(self, claimant: Key, name: str) -> bool:
         return name in self._wanted.get(claimant, ())
 
     def tried(self, claimant: Key, *, refused: Collection[str], untried: Collection[str]) -> None:
-        """A pass over a ManagedResource has applied all but these."""
+        """Note that a pass over a ManagedResource has applied all objects but these."""
         self._outcomes[claimant] = _Outcome(frozenset(refused), frozenset(untried))
 
     def refused(self, claimant: Key) -> None:
-        """A pass over a ManagedResource came to apply nothing."""
+        """Note that a pass over a ManagedResource applied nothing."""
         self._outcomes[claimant] = _Outcome(None)
 
     def forget(self, claimant: Key) -> None:
-        """A ManagedResource is gone; what it has claimed must have been given up before."""
+        """Forget a deleted ManagedResource; its claims must have been given up before."""
         self._outcomes.pop(claimant, None)
 
     def was_tried(self, claimant: Key) -> bool:
-        """Whether there was a pass over a ManagedResource since what it wants, or may have, has changed."""
+        """Whether there was a pass over a ManagedResource since the last change of its claims, or of objects that it
+        may have.
+        """
         return claimant in self._outcomes
 
     def standing(self, claimant: Key, name: str) -> Standing:
-        """Of the claim on an object that a ManagedResource wants."""
+        """Return the standing of the claim of a ManagedResource on an object."""
         outcome = self._outcomes.get(claimant)
         if outcome is None or name in outcome.untried:
             return Standing.UNTRIED

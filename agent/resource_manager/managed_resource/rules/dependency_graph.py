@@ -1,7 +1,7 @@
-"""Which ManagedResources depend on which, and which of them are in cycles, kept up to date change by change.
+"""Graph of dependencies between ManagedResources and its cycles, updated with each change.
 
-A change of what one depends on makes and breaks only cycles that it is in itself. So only then anything is looked for,
-in both directions at the same time, until one of them has come to its end: who has just come has no dependants yet.
+A change of a ManagedResource's dependencies only makes and breaks cycles that it is in itself. So a search is only
+necessary then, in both directions at the same time, until one of them ends: a new one has no dependants yet.
 """
 
 from collections import deque
@@ -20,11 +20,13 @@ class DependencyGraph:
         self._dependencies: dict[Key, frozenset[Key]] = {}
         self._dependants: dict[Key, set[Key]] = {}
         self._cycles: dict[Key, frozenset[Key]] = {}
-        """By member all that it depends on, and that depend on it, over others."""
+        """Members of the cycles of each member: those that it depends on, and that depend on it, directly or
+        indirectly.
+        """
         self._ways: dict[Key, list[Key]] = {}
 
     def replace(self, name: Key, dependencies: Iterable[Key]) -> AbstractSet[Key]:
-        """Set what one depends on. Returns those of whose cycles it may change something."""
+        """Set the dependencies of one; return the members of cycles that may have changed."""
         before, after = self._dependencies.get(name, _NONE), frozenset(dependencies)
         if before == after:
             return _NONE
@@ -47,23 +49,23 @@ class DependencyGraph:
         return self._dependants.get(name, _NONE)
 
     def all_dependencies_of(self, name: Key) -> AbstractSet[Key]:
-        """Over others, too."""
+        """All direct and indirect dependencies."""
         found: set[Key] = set()
         deque(_search({name}, found, self._dependencies), maxlen=0)
         return found
 
     def joined_with(self, name: Key) -> AbstractSet[Key]:
-        """All to which a way leads, in whatever direction; with itself if there are any."""
+        """All connected ones, in any direction; including itself if there are any."""
         found: set[Key] = set()
         deque(_search({name}, found, self._dependencies, self._dependants), maxlen=0)
         return found
 
     def is_cycle(self, one: Key, other: Key) -> bool:
-        """Whether each depends on the other, perhaps over others."""
+        """Whether each depends on the other, directly or indirectly."""
         return other in self._cycles.get(one, _NONE)
 
     def cycle_of(self, name: Key) -> list[Key]:
-        """The shortest way from a member of a cycle to itself, with it at both ends; empty if it is in none."""
+        """Return the shortest path from a member of a cycle to itself, with it at both ends; empty if it is in none."""
         members = self._cycles.get(name)
         if members is None:
             return []
@@ -83,7 +85,7 @@ class DependencyGraph:
         return touched
 
     def _members(self, name: Key) -> frozenset[Key]:
-        """All in a cycle with one; none if it is in no cycle."""
+        """Return all members of the cycles of one; empty if it is in no cycle."""
         reached: set[Key] = set()
         reaching: set[Key] = set()
         onward, back = _search({name}, reached, self._dependencies), _search({name}, reaching, self._dependants)
@@ -99,7 +101,7 @@ class DependencyGraph:
 
 
 def _search(border: AbstractSet[Key], found: set[Key], *edges: _Edges) -> Iterator[None]:
-    """Find what can be reached, by one more step each time."""
+    """Find all reachable nodes, one more step each time."""
     while border:
         border = set().union(*(some.get(each, _NONE) for each in border for some in edges)) - found
         found |= border
@@ -107,7 +109,7 @@ def _search(border: AbstractSet[Key], found: set[Key], *edges: _Edges) -> Iterat
 
 
 def components(names: AbstractSet[Key], edges: _Edges) -> Iterator[frozenset[Key]]:
-    """The cycles among some, as sets: all of a set lead to each other without others. After Kosaraju and Sharir."""
+    """Return the cycles among these nodes, as sets of mutually connected nodes. After Kosaraju and Sharir."""
     back: dict[Key, set[Key]] = {}
     for name in names:
         for each in edges.get(name, _NONE) & names:
@@ -128,7 +130,7 @@ def components(names: AbstractSet[Key], edges: _Edges) -> Iterator[frozenset[Key
 
 
 def _by_end(names: AbstractSet[Key], edges: _Edges) -> list[Key]:
-    """In the order in which a depth-first search is done with them."""
+    """Return the nodes in the order in which a depth-first search finishes them."""
     done: list[Key] = []
     seen: set[Key] = set()
     for name in names:

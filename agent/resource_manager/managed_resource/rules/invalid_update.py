@@ -1,9 +1,8 @@
-"""When the API server refuses an update as invalid: some objects may be deleted, and the next pass makes them anew.
+"""Replacement of an object after the API server has refused its update as invalid: the next pass creates it again.
 
-Either the manifest allows it by an annotation, or it is an immutable ConfigMap or Secret, for which there is no other
-way.
+The manifest permits that by an annotation, or it is an immutable ConfigMap or Secret, for which there is no other way.
 
-What could not be created anew either must not be deleted for a typo, so that is tried before, as a dry run.
+An object that could not be created again must not be deleted because of a typo, so a dry run comes first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ _POLICIES = ("Background", "Foreground", "Orphan")
 
 
 class PropagationPolicyError(ValueError):
-    """The annotation names no propagation policy, so nothing is deleted."""
+    """The annotation is not a propagation policy, so nothing is deleted."""
 
 
 def may_be_replaced(merged: Object, causes: Iterable[Mapping[str, Any]]) -> bool:
@@ -35,7 +34,11 @@ def may_be_replaced(merged: Object, causes: Iterable[Mapping[str, Any]]) -> bool
 
 
 def propagation_policy(merged: Object, *, resource: str) -> str | None:
-    """What the annotation says of dependents; None leaves it to the API server. Raises PropagationPolicyError."""
+    """Return the propagation policy of the annotation; None leaves it to the API server.
+
+    Raises:
+        PropagationPolicyError: the annotation is invalid.
+    """
     policy = annotations(merged).get(keys.DELETION_PROPAGATION_ON_INVALID_UPDATE)
     if policy is not None and policy not in _POLICIES:
         raise PropagationPolicyError(
@@ -46,7 +49,8 @@ def propagation_policy(merged: Object, *, resource: str) -> str | None:
 
 
 def as_if_gone(manifest: Object, live: Object) -> Object:
-    """The manifest without what a live Service has been allotted: no other Service gets that before it is gone."""
+    """Return the manifest without values allocated to a live Service: no other Service can get these before it is gone.
+    """
     if (manifest.get("apiVersion"), manifest.get("kind")) != ("v1", "Service"):
         return manifest
     old, spec = live.get("spec") or {}, manifest.get("spec") or {}
@@ -62,7 +66,7 @@ def as_if_gone(manifest: Object, live: Object) -> Object:
 
 
 def deleted_text(resource: str, error: str) -> str:
-    """Reported though all went well: the pass ends as failed, and the next one creates the object."""
+    """Return the report of a success: the pass ends as failed, and the next one creates the object."""
     return (
         f"deleted object \"{resource}\" because of 'invalid' update error, and 'delete-on-invalid-update' "
         f"annotation on object or the resource is an immutable ConfigMap/Secret: {error}"

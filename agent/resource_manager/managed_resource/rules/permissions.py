@@ -1,13 +1,14 @@
-"""What a ManagedResource may do, and as whom: rules of the configuration, without I/O.
+"""Rights and identity of a ManagedResource: rules of the configuration, without I/O.
 
-Everybody who may write ManagedResources and Secrets could otherwise do all that the agent may. Two things narrow that:
+Otherwise, every client with write access to ManagedResources and Secrets would have all rights of the agent. Two rules
+narrow that:
 
-restrictions    of kinds and namespaces, by the configuration; the same for a ManagedResource as long as this process
-                runs, so what is restricted is part of its plan
-impersonation   of the ServiceAccount as which is written, so that the API server decides; by the configuration and by
-                an annotation, which the author of the ManagedResource chooses, but only within its own namespace
+restrictions    of kinds and namespaces, by the configuration; constant for a ManagedResource as long as this process
+                runs, so restricted objects are part of its plan
+impersonation   of a ServiceAccount for writes, so that the API server decides; by the configuration and by an
+                annotation, which the author of the ManagedResource chooses, but only within its own namespace
 
-What is restricted is not written and not deleted. It is an error of that object alone, and lasts until the
+A restricted object is neither written nor deleted. That is an error of this object alone, and lasts until the
 configuration or the ManagedResource changes.
 """
 
@@ -30,18 +31,18 @@ _SECTION = "controllers.managedResource.restrictions"
 _ANNOTATION = f"metadata.annotations[{keys.IMPERSONATED_SERVICE_ACCOUNT}]"
 _ANY = "*"
 _SHOWN = 80
-"""Characters of a wrong value in a message."""
+"""Maximum characters of an invalid value in a message."""
 
 
 class RestrictedError(Exception):
-    """An object may not be written or deleted; the message says by which rule."""
+    """An object may not be written or deleted; the message names the rule."""
 
 
 # --- restrictions
 
 
 def restriction_of(restrictions: Restrictions, namespace: str) -> Restriction:
-    """For the ManagedResources of a namespace."""
+    """Return the restriction of the ManagedResources of a namespace."""
     lists = (restrictions.namespaced_kinds, restrictions.cluster_scoped_kinds)
     if not restrictions.namespaces and not any(listed.allow or listed.deny for listed in lists):
         return unrestricted
@@ -75,7 +76,7 @@ def _namespace_problem(restrictions: Restrictions, resource: Resource, key: Key,
     is_namespace = (resource.group, resource.kind) == (NAMESPACES.group, NAMESPACES.kind)
     if not restrictions.namespaces or not (resource.namespaced or is_namespace):
         return ""
-    # Who deletes a Namespace deletes all that is in it.
+    # Deleting a Namespace deletes all objects in it.
     wanted = key.name if is_namespace else key.namespace
     for rule in restrictions.namespaces:
         if rule.from_ and not _fits(own, rule.from_):
@@ -101,20 +102,20 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """As whom is written for a ManagedResource, if at all."""
+    """Identity for the writes of a ManagedResource."""
 
     account: Key | None = None
-    """The ServiceAccount; None: the agent itself."""
+    """ServiceAccount; None for the agent itself."""
     problem: str = ""
-    """Why nothing may be written."""
+    """Reason why nothing may be written; empty if writes are permitted."""
 
     @property
     def user(self) -> str:
-        """What the API server calls the ServiceAccount; empty for the agent itself."""
+        """User name of the ServiceAccount at the API server; empty for the agent itself."""
         return f"system:serviceaccount:{self.account.namespace}:{self.account.name}" if self.account else ""
 
     def error_text(self, error: Exception) -> str:
-        """The text of an error, with the account that was refused, if that is what happened."""
+        """Return the text of an error, with the account if its rights are missing."""
         text = without_values(str(error))
         if self.account is None or not isinstance(error, Forbidden):
             return text
@@ -150,14 +151,14 @@ def _problems_of(asked: str | None, impersonation: Impersonation) -> list[FieldE
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A ManagedResource for which objects are written and removed."""
+    """ManagedResource for which objects are written and removed."""
 
     name: Key
     origin: str
-    """Stamped on its objects."""
+    """Stamp on its objects."""
     identity: Identity
     restriction: Restriction
-    """Of its namespace, by the configuration."""
+    """Restriction of its namespace, by the configuration."""
 
     @classmethod
     def of(cls, managed_resource: Object, *, origin: str, restrictions: Restrictions) -> Self:
@@ -170,5 +171,5 @@ class Owner:
         return bool(self.identity.problem) or self.restriction is not unrestricted
 
     def problem(self, resource: Resource, key: Key) -> str:
-        """Why an object may not be written or deleted; empty if it may."""
+        """Return the reason why an object may not be written or deleted; empty if it may."""
         return self.identity.problem or self.restriction(resource, key)

@@ -1,11 +1,11 @@
-"""Which objects stay for now because others are not gone yet, in one pass that removes objects.
+"""Objects that stay for now because others are not gone yet, in one pass that removes objects.
 
-The stages of `gardener.managed_resource.order` go one after the other. Workloads, and all that they need, stay as long
-as custom resources and finalizers of others do: one of the workloads may be the controller that acts on these. Without
-a limit if the custom resource's kind is defined by the same ManagedResource, or by one that `depends-on` joins with it:
-its controller is among them, too, and nothing else would ever take its finalizer off. Otherwise the controller is
-probably elsewhere, or does not exist, and after the configured time the workloads go. So they do if custom resources
-can't be deleted at all: that may be for lack of what a workload serves, and it may never work.
+The stages of `gardener.managed_resource.order` run one after the other. Workloads, and all objects that they need, stay
+as long as custom resources and finalizers of others do: one of the workloads may be the controller that handles these.
+There is no limit if the custom resource's kind is defined by the same ManagedResource, or by one that `depends-on`
+joins with it: then its controller is also among them, and no other would ever remove the finalizer. Otherwise the
+controller is probably elsewhere, or does not exist, and the workloads are removed after the configured time. So they
+are if custom resources cannot be deleted at all: that may need a server among the workloads, and may never work.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,16 +22,16 @@ from kube.objects import Object, group_of
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """An object that is to go and is not gone yet."""
+    """A removed object that is not gone yet."""
 
     reference: Object
     failed: bool
     passed: timedelta
-    """Since its removal began."""
+    """Time since its removal began."""
     held_by: str = ""
-    """What it waits for, if it is being deleted."""
+    """Remaining finalizers or conditions, if it is being deleted."""
     owner: str = ""
-    """The ManagedResource that has it, if that is another one."""
+    """The ManagedResource that has it, if it is another one."""
 
     def __str__(self) -> str:
         of = f" of ManagedResource {self.owner}" if self.owner else ""
@@ -40,25 +40,25 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why an object is not deleted yet."""
+    """Reason why an object is not deleted yet."""
 
     text: str
     left: timedelta | None
-    """Until it is deleted nevertheless; None: it never is."""
+    """Time until it is deleted nevertheless; None if there is no limit."""
     failed: bool
-    """All attempts to remove what it waits for end in errors."""
+    """Whether all attempts to remove the objects that it waits for fail."""
     details: str = ""
-    """What custom resources or finalizers wait for, for which it may be needed; reported of workloads only."""
+    """State of custom resources or finalizers that may need it; reported for workloads only."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class RemovalHolds:
     timeout: timedelta
-    """For which objects wait for others; zero: nothing does."""
+    """Time that objects wait for others; zero if nothing waits."""
     has_workloads: bool
-    """Some are to go, so that a controller may be among them."""
+    """Whether workloads are being removed, so that a controller may be among them."""
     defined: AbstractSet[str]
-    """The API groups whose kinds come from here."""
+    """API groups with kinds that are defined here."""
     _awaited: dict[Stage, list[Awaited]] = field(default_factory=dict, init=False)
     _known: dict[tuple[Stage, str | None, bool], Hold | None] = field(default_factory=dict, init=False)
 
@@ -67,7 +67,7 @@ class RemovalHolds:
         self._known.clear()
 
     def hold_of(self, reference: Object, stage: Stage) -> Hold | None:
-        """What is waited for before an object of a stage is deleted. All earlier stages have been added."""
+        """Return the reason to wait before an object of a stage is deleted. All earlier stages have been added."""
         place = place_of_use(reference) if stage is Stage.USED else None
         name = stage, place, is_api_service(reference)
         if name not in self._known:
@@ -79,7 +79,7 @@ class RemovalHolds:
             return None
         first = self._waited_for(self._before(stage))
         if serves_kinds:
-            # What fails may be for lack of a server behind it.
+            # A failure may be due to the lack of a server behind it.
             first = [each for each in first if not each.failed]
         if first:
             return self._for_controllers(first)
@@ -123,7 +123,7 @@ class RemovalHolds:
         return Hold(text, left, is_failed, details=details)
 
     def _for_pods(self, place: str) -> Hold | None:
-        """By the namespace in which something is used; empty: in any."""
+        """Return a hold by workloads in the namespace of use; empty for any namespace."""
         workloads = [
             each
             for each in self._waited_for((Stage.FINALIZED_WORKLOADS, Stage.WORKLOADS))

@@ -1,6 +1,6 @@
-"""How often the objects of ManagedResources were repaired lately, and how long the next repair waits.
+"""Number of recent repairs of a ManagedResource's objects, and the delay of the next repair.
 
-Somebody who changes an object again and again is not fought with at full speed.
+If another client changes an object again and again, repairs slow down.
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class _Succession:
 
 
 class Repairs:
-    """Times are monotonic.
+    """Repairs of all ManagedResources. Times are monotonic.
 
-    Args: longest: seconds that no repair waits longer than.
+    Args: longest: maximum seconds that a repair waits.
     """
 
     def __init__(self, *, longest: float) -> None:
@@ -38,7 +38,7 @@ class Repairs:
         self._successions[name] = _Succession(found.count + 1 if found is not None else 1, now)
 
     def lately(self, name: Key, now: float) -> int:
-        """How many repairs there were in the succession that goes on."""
+        """Return the number of repairs in the current succession."""
         found = self._successions.get(name)
         if found is None:
             return 0
@@ -46,7 +46,7 @@ class Repairs:
         return found.count if now - found.last < max(_SHORT_SUCCESSION, awaited) else 0
 
     def delay(self, name: Key, now: float) -> float:
-        """Seconds to wait before drift is corrected: more and more if another client insists."""
+        """Seconds until drift is corrected: more and more if another client persists."""
         found = self._recent(name, now)
         return min(found.delay if found is not None else _DEBOUNCE, self._longest)
 

@@ -1,7 +1,7 @@
-"""ManagedResources that have changed and were not planned since, so that it is not known which objects they want.
+"""ManagedResources that have changed and were not planned since, so that their desired objects are unknown.
 
-A removal waits for what has changed by then, as its object may have moved, but for other namespaces only a moment: no
-author decides how long others wait. Times are monotonic.
+A removal waits for the changes so far, as its object may have moved, but for other namespaces only a moment: no author
+decides how long others wait. Times are monotonic.
 """
 
 from collections import OrderedDict
@@ -34,7 +34,7 @@ class Unknown:
         span.last = max(span.last, now)
 
     def known(self, name: Key, *, as_of: float) -> None:
-        """All that had changed until then was planned, or can't be; what changed later was not."""
+        """Note that all changes until then were planned, or cannot be; later ones were not."""
         if name not in self:
             return
         span = self._namespaces[name.namespace][name]
@@ -49,7 +49,7 @@ class Unknown:
             del self._namespaces[name.namespace]
 
     def next(self) -> Key | None:
-        """The one to plan next: namespaces take turns, and so do the names of each."""
+        """Return the next one to plan: namespaces take turns, and so do the names of each."""
         if not self._namespaces:
             return None
         namespace, names = next(iter(self._namespaces.items()))
@@ -59,7 +59,8 @@ class Unknown:
         return name
 
     def since(self, own: Key) -> tuple[float, float]:
-        """Since when something is not known of others in a namespace, and in other ones; NEVER if all is known."""
+        """Times since when others in the namespace, and those in other namespaces, are unknown; NEVER if all are known.
+        """
         namespace = own.namespace
         siblings = (span for name, span in self._namespaces.get(namespace, {}).items() if name != own)
         others = (_first(names.values()) for each, names in self._namespaces.items() if each != namespace)

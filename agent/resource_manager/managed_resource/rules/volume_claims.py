@@ -1,8 +1,8 @@
-"""The volume claims of a StatefulSet, which may have to go with it.
+"""Volume claims of a StatefulSet, which may have to be deleted with it.
 
-Its controller makes those anew that it misses, until it sees that the StatefulSet goes. So they are deleted with it
-and once more when it is gone. Then it can't be seen any more which they were, so that is noted in the reference of the
-StatefulSet, in the status of the ManagedResource, before it is deleted.
+Its controller recreates missing ones until it observes the deletion of the StatefulSet. So they are deleted with it and
+once more after it is gone. Then they cannot be determined any more, so they are recorded in the reference of the
+StatefulSet, in the status of the ManagedResource, before its deletion.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ _GROUPS = frozenset({"apps", "extensions"})
 @dataclass(frozen=True, slots=True)
 class VolumeClaims:
     selector: str
-    """Fits their labels."""
+    """Label selector of the claims."""
     templates: tuple[str, ...]
-    """The names of what they are made from."""
+    """Names of the templates of the claims."""
 
     @classmethod
     def of(cls, live: Object) -> Self | None:
-        """Those of a live object; None if it has none.
+        """Return the claims of a live object; None if it has none.
 
         A selector without labels would select every claim in the namespace, so it counts as none.
         """
@@ -38,12 +38,12 @@ class VolumeClaims:
 
     @classmethod
     def noted(cls, reference: Object) -> Self | None:
-        """Those that were noted in a reference."""
+        """Return the claims that were recorded in a reference."""
         selector, _, templates = (reference.get("annotations") or {}).get(keys.VOLUME_CLAIMS, "").partition(" ")
         return cls(selector, tuple(templates.split(","))) if selector and templates else None
 
     def note_in(self, references: Sequence[Object], name: str) -> list[Object]:
-        """The references, with these claims noted in that of the object key `name`."""
+        """Return the references, with these claims recorded in that of the object key `name`."""
         note = {keys.VOLUME_CLAIMS: f"{self.selector} {','.join(self.templates)}"}
         return [
             {**each, "annotations": {**(each.get("annotations") or {}), **note}}
@@ -53,6 +53,6 @@ class VolumeClaims:
         ]
 
     def has(self, claim: str, *, stateful_set: str) -> bool:
-        """Whether a claim of this name is one of this StatefulSet: others may have the same labels."""
+        """Whether a claim of this name belongs to this StatefulSet: others may have the same labels."""
         stem, _, ordinal = claim.rpartition("-")
         return ordinal.isdecimal() and stem in {f"{template}-{stateful_set}" for template in self.templates}
