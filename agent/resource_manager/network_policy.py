@@ -1,4 +1,4 @@
-"""The controller `networkpolicy`, which other programs have as well: of the target cluster."""
+"""The controller `networkpolicy`, which other programs share: for the target cluster."""
 
 from agent.resource_manager.context import Context
 from agent.shared.network_policy import controller

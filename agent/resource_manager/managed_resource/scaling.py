@@ -1,4 +1,4 @@
-"""The autoscalers of the target cluster, watched as long as some workload is managed."""
+"""Autoscalers of the target cluster, watched as long as some workload is managed."""
 
 import time
 from collections.abc import Callable
@@ -16,15 +16,15 @@ _KINDS: tuple[tuple[str, str, str, Callable[[Object], Scaled]], ...] = (
     ("autoscaling.k8s.io/v1alpha1", "Hvpa", "HVPA", scaled_by_hvpa),
 )
 SCALABLE = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"})
-"""Kinds whose merge asks for autoscalers."""
+"""Kinds whose merge depends on autoscalers."""
 
 
 class ListError(Exception):
-    """The autoscalers are not known, so nothing may be applied: it might scale down what runs."""
+    """The autoscalers are unknown, so nothing may be applied: it might scale down running workloads."""
 
 
 class Autoscalers:
-    """Args: on_change: called when something else is scaled."""
+    """Args: on_change: called when the scaled targets change."""
 
     def __init__(self, caches: Caches, discovery: Discovery, *, on_change: Callable[[], None]) -> None:
         self._caches = caches
@@ -33,7 +33,7 @@ class Autoscalers:
         self._stores: dict[Resource, Store[Scaled]] = {}
         self._unsubscribe: list[Callable[[], None]] = []
         self._sync_until: dict[Resource, float] = {}
-        """Until when a first list is waited for, by all together; monotonic."""
+        """Common deadline of the first list, monotonic, by kind."""
         self._absent: set[str] = set()
         """apiVersions without autoscalers."""
 
@@ -49,11 +49,11 @@ class Autoscalers:
             await self._caches.release(store.view)
 
     async def targets(self) -> Scaled:
-        """What is scaled now.
+        """Return the scaled targets.
 
         Raises:
-            ListError: it is not known.
-            KubeError: the API server could not be asked which kinds it serves.
+            ListError: they are unknown.
+            KubeError: the discovery of kinds failed.
         """
         found: list[Scaled] = []
         for api_version, kind, short, project in _KINDS:
@@ -71,7 +71,12 @@ class Autoscalers:
         return together(found)
 
     async def _demand_gone(self, api_version: str, kind: str, short: str) -> None:
-        """Raises ListError; who may not ask does without a kind that a cluster need not have."""
+        """Check that the kind does not exist; without the right to check, assume that, since a cluster need not have
+        it.
+
+        Raises:
+            ListError: the kind is only unavailable.
+        """
         try:
             await self._discovery.require_gone(api_version, kind)
         except KindUnavailable as error:

@@ -1,8 +1,8 @@
-"""The ManagedResources and their Secrets in the source cluster, seen through watches; others by `unwatched`.
+"""ManagedResources and their Secrets in the source cluster, seen through watches; others by `unwatched`.
 
-ManagedResources are held whole. Of Secrets only the version is kept for good: a seed has tens of thousands. Their
-data waits in a bounded memory until the ManagedResource that names them is planned, usually a moment later; what was
-pushed out is read again.
+ManagedResources are cached completely. For Secrets only the version is cached permanently: a seed has tens of
+thousands. Their data stay in a bounded memory until the ManagedResource that refers to them is planned, usually a
+moment later; evicted data are read again.
 """
 
 import time
@@ -22,7 +22,7 @@ from kube.runtime.cache import Caches, Change, Store, View
 from kube.runtime.client import Client
 
 _ABSENT_SECONDS = 1.0
-"""Until the API server is asked again for a Secret that did not exist."""
+"""Seconds until a missing Secret is requested from the API server again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SecretVersion:
 
 
 class Source:
-    """Args: memory: bytes for the data of Secrets that were seen lately."""
+    """Args: memory: bytes for the data of recently seen Secrets."""
 
     def __init__(self, *, client: Client, caches: Caches, memory: int) -> None:
         self.client = client
@@ -40,14 +40,14 @@ class Source:
         self._data = RecentObjects(limit=memory)
         self.managed_resources: Store[Object] = caches.acquire(MANAGED_RESOURCES_VIEW, needed_at_start=True)
         self.secrets: Store[SecretVersion] = caches.acquire(
-            # What was applied once is no manifest any more: it is not even sent.
+            # Stored revisions are no manifests: they are not even sent.
             View(SECRETS, self._remember, field_selector=f"type!={keys.REVISION_TYPE}"),
             needed_at_start=True,
         )
         self.secrets.subscribe(self._forget_removed)
         self.unwatched = Unwatched(client, is_watched=self.sees)
         self._absent: dict[Key, float] = {}
-        """Secrets that do not exist, and when the API server was asked; monotonic, in this order."""
+        """Missing Secrets with the monotonic time of the request, in this order."""
 
     async def synced(self) -> None:
         """Return when both are known completely."""
@@ -59,13 +59,13 @@ class Source:
         await self._caches.release(self.secrets.view)
 
     def sees(self, namespace: str) -> bool:
-        """Whether the ManagedResources of a namespace would be known; those of all namespaces if it is empty."""
+        """Whether the ManagedResources of a namespace are watched; of all namespaces if it is empty."""
         return self._caches.covers(MANAGED_RESOURCES, namespace)
 
     def subscribe(
         self, *, managed_resource: Callable[[Change[Object]], None], secret: Callable[[Change[SecretVersion]], None]
     ) -> Callable[[], None]:
-        """Returns what ends it."""
+        """Subscribe to changes; return a function that ends the subscription."""
         unsubscribe = self.managed_resources.subscribe(managed_resource), self.secrets.subscribe(secret)
 
         def end() -> None:
@@ -77,7 +77,7 @@ class Source:
     def is_outdated(self, managed_resource: Object, *, passed: int | None = None) -> bool:
         """Whether spec or Secrets may have changed since the last pass over a ManagedResource.
 
-        Args: passed: the resourceVersion with the outcome of that pass; None: the present one.
+        Args: passed: resourceVersion with the result of that pass; None for the current one.
         """
         status = managed_resource.get("status") or {}
         if status.get("observedGeneration") != metadata(managed_resource).get("generation"):
@@ -95,11 +95,11 @@ class Source:
         return SecretVersion(uid=uid(found), version=resource_version(found)) if found else None
 
     async def secret_version(self, wanted: Key) -> SecretVersion:
-        """Which version of a Secret is the present one; one that is not known is asked for, as watches may be late.
+        """Return the current version of a Secret; an unknown one is requested, as watches may be late.
 
         Raises:
-            NotFound: it does not exist; worded after the kind, as readers of conditions know it.
-            KubeError: that is not known.
+            NotFound: it does not exist; worded with the kind, as readers of conditions know it.
+            KubeError: the request failed, or the Secret is a stored revision.
         """
         known = self._version(wanted)
         if known is None and not self._is_absent(wanted):
@@ -116,19 +116,24 @@ class Source:
         return known
 
     def _is_absent(self, wanted: Key) -> bool:
-        """Whether the API server has just said so."""
+        """Whether the API server has just reported it missing."""
         now = time.monotonic()
         while self._absent and next(iter(self._absent.values())) < now - _ABSENT_SECONDS:
             del self._absent[next(iter(self._absent))]
         return wanted in self._absent
 
     async def read_secret(self, wanted: Key) -> Object:
-        """A Secret with its data, as new as the watch shows. Raises KubeError, NotFound as `secret_version`."""
+        """Read a Secret with its data, as new as the watch shows.
+
+        Raises:
+            NotFound: as `secret_version`.
+            KubeError: the request failed.
+        """
         body = self._data.get(wanted, version=(await self.secret_version(wanted)).version)
         return body if body is not None else await self.client.get(SECRETS, wanted)
 
     def release_secret(self, wanted: Key) -> None:
-        """The data was read and decoded; it will not be wanted again soon."""
+        """Drop data that were read and decoded; they are not needed again soon."""
         self._data.drop(wanted)
 
     def _remember(self, secret: Object) -> SecretVersion:

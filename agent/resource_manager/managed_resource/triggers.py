@@ -1,4 +1,4 @@
-"""Which events of a ManagedResource ask for a pass, and which passes come first after a start."""
+"""Events of a ManagedResource that lead to a pass, and the order of passes after a start."""
 
 from gardener import keys
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY
@@ -21,9 +21,9 @@ _OPERATIONS = {keys.OPERATION_RECONCILE, keys.OPERATION_RESTORE, keys.OPERATION_
 
 
 def needs_reconcile(change: Change[Object], *, resource_class: str) -> bool:
-    """Creations and deletions always do; updates only where something that a pass acts on has changed.
+    """Whether a change leads to a pass: a creation or deletion, or an update of relevant fields.
 
-    Status updates, and any update of an ignored ManagedResource, would only cost a pass that finds nothing to do.
+    Status updates, and any update of an ignored ManagedResource, would only cost a pass without work.
     """
     old, new = change.old, change.new
     subject = new if new is not None else old
@@ -31,7 +31,7 @@ def needs_reconcile(change: Change[Object], *, resource_class: str) -> bool:
         return False
     if old is None or new is None:
         return belongs_to_class(subject, resource_class=resource_class)
-    # If class and finalizer were taken away in one go, what was applied still has to be removed.
+    # If one write removes class and finalizer, applied objects still have to be removed.
     if not any(belongs_to_class(each, resource_class=resource_class) for each in (new, old)):
         return False
     if is_ignored(old) != is_ignored(new):
@@ -55,9 +55,10 @@ def _became_unhealthy(old: Object, new: Object) -> bool:
 
 
 def first_priority(managed_resource: Object, *, is_outdated: bool = False) -> Priority:
-    """At the start of a process: what one before it had begun with, and not come to an end with, comes last.
+    """Priority at the start of a process: ManagedResources that the previous process has begun and not finished come
+    last.
 
-    It may be what that process died of; so the others get their turn each time. What has changed meanwhile comes first,
+    They may be the reason why that process ended; so the others get their turn each time. Changed ones come first,
     since an object that is about to be removed may have moved there.
     """
     applied = condition(managed_resource, RESOURCES_APPLIED)
@@ -69,7 +70,7 @@ def first_priority(managed_resource: Object, *, is_outdated: bool = False) -> Pr
 
 
 def is_applied(managed_resource: Object) -> bool:
-    """Whether the last pass was done with it, so that it wants what it lists, unless it has changed since."""
+    """Whether the last pass was complete, so that it wants the listed objects, unless it has changed since."""
     applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     is_complete = not (managed_resource.get("status") or {}).get(PENDING)
     return is_complete and applied.get("status") == "True"

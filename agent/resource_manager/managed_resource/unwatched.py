@@ -1,12 +1,12 @@
-"""ManagedResources in namespaces that are not watched, listed before something is removed.
+"""ManagedResources in namespaces that are not watched, listed before a removal.
 
 Agents that share the work by namespaces do not see each other's ManagedResources, and an object that one of them drops
-may just be moving to another's. So these are listed, and those that their agents are not done with are kept until the
-next look, with the versions of their Secrets. The others have claimed already what they want; see `ownership`.
+may just be moving to another's. So these are listed, and the unfinished ones are kept until the next list, with the
+versions of their Secrets. The others have already claimed all that they want; see `ownership`.
 
-A look is two lists of all namespaces, beside the passes. One serves all removals that wait for it, which is not for
-long, and is followed by a pause in proportion to how long it took. Where ManagedResources may not be listed in all
-namespaces, there is none.
+Two lists of all namespaces are made, independent of the passes. They serve all removals that wait for them, which is
+not for long, and are followed by a pause in proportion to their duration. There are none if ManagedResources may not be
+listed in all namespaces.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from kube.resources import SECRETS, Resource
 from kube.runtime.client import Client, Form, Selection
 
 _PAUSE = 5
-"""Times as long as the look before."""
+"""Pause as a multiple of the duration of the previous lists."""
 _GOOD_FOR = 1.0
-"""Seconds until somebody who was about to do something may have changed that."""
+"""Seconds until an unfinished ManagedResource may have changed."""
 _FORBIDDEN_SECONDS = 600.0
-"""Until it is tried again."""
+"""Seconds until a forbidden list is tried again."""
 _FRESH_SECONDS = 120.0
-"""From the change of a Secret for which its agent may not have read it: by then what it wants is not waited for."""
+"""Seconds after the change of a Secret in which its agent may not have read it; later, removals do not wait for it."""
 
 
 class Unwatched:
@@ -46,13 +46,13 @@ class Unwatched:
         self._looked_at = float("-inf")
         self._forbidden_until = float("-inf")
         self._next_look = float("-inf")
-        """There is none before; monotonic, as all times here."""
+        """Earliest time of the next list; monotonic, as all times here."""
         self.managed_resources: list[Object] = []
-        """Those that their agents are not done with, as of the last look: no more than is needed to plan them."""
+        """Unfinished ones as of the last list, reduced to the parts needed for planning."""
         self.secrets: dict[Key, Object] = {}
-        """That they name; only uid and version."""
+        """Secrets that they refer to; only uid and version."""
         self.fresh_secrets: set[Key] = set()
-        """Those that were written just now: what was written into their ManagedResources since may be health."""
+        """Secrets that were just written: later writes to their ManagedResources may only concern health."""
 
     @property
     def may_be_listed(self) -> bool:
@@ -60,19 +60,19 @@ class Unwatched:
 
     @property
     def known_until(self) -> float:
-        """Up to when all is known that can be; what may not be listed is not waited for."""
+        """Time up to which all is known that can be; now if lists are forbidden."""
         return self._looked_at if self.may_be_listed else time.monotonic()
 
     async def look(self, *, since: float, is_at_work: Callable[[Object], bool], resource_class: str) -> None:
-        """Look, unless that was done since then, or too short a time ago.
+        """List, unless that was done since then, or too short a time ago.
 
         Args:
             since: monotonic.
-            is_at_work: of a ManagedResource: whether its agent is not done with it; may ask for its Secrets here.
+            is_at_work: whether the agent of a ManagedResource has not finished; may look up its Secrets here.
             resource_class: that of agents with which this one shares the work.
 
         Raises:
-            KubeError: it is not known what there is.
+            KubeError: the lists failed.
         """
         async with self._turns:
             now = time.monotonic()
@@ -101,7 +101,7 @@ class Unwatched:
         named = {name for each in found for name in _secrets_of(each)}
         self.secrets, self.fresh_secrets = {}, set()
         fresh_from = format_time(datetime.now(UTC) - timedelta(seconds=_FRESH_SECONDS))
-        with contextlib.suppress(Forbidden):  # then only what they have pending is known
+        with contextlib.suppress(Forbidden):  # then only their pending objects are known
             async for each in self._all(SECRETS, Form.METADATA):
                 if key(each) in named:
                     meta = metadata(each)
@@ -115,7 +115,7 @@ class Unwatched:
         self.secrets = {name: secret for name, secret in self.secrets.items() if name in named}
 
     async def _all(self, resource: Resource, form: Form) -> AsyncIterator[Object]:
-        """Of the namespaces that are not watched, page by page: together they may be large."""
+        """Yield objects in namespaces that are not watched, page by page: together they may be large."""
         async for page in self._client.pages(resource, Selection(), form=form, managed_fields=resource is SECRETS):
             for each in page:
                 if not self._is_watched(key(each).namespace):
@@ -123,7 +123,7 @@ class Unwatched:
 
 
 def _managed_resource(obj: Object) -> Object:
-    """No more of it than shows what its agent is about to do."""
+    """Return the parts that show the next actions of its agent."""
     status = mapping(obj.get("status"))
     known = {name: value for name, value in status.items() if name in {PENDING, "observedGeneration"}}
     applied = condition(obj, RESOURCES_APPLIED)
@@ -133,7 +133,7 @@ def _managed_resource(obj: Object) -> Object:
 
 
 def _written_at(secret: Object) -> str:
-    """As the API server has recorded it."""
+    """Return the time of the last write that the API server has recorded."""
     meta = metadata(secret)
     times = [entry.get("time") or "" for entry in meta.get("managedFields") or []]
     return max(times, default="") or meta.get("creationTimestamp") or ""

@@ -1,1 +1,1 @@
-"""Controllers that follow the Nodes of the target cluster."""
+"""Controllers that watch the Nodes of the target cluster."""

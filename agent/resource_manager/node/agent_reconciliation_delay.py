@@ -1,11 +1,11 @@
 """The controller `node-agent-reconciliation-delay`: spreads the delays of node agents evenly.
 
-Node agents act on a new configuration after a delay that an annotation of their Node states, so that the agents of a
-cluster don't all restart the same thing at once. Each delay depends on how many Nodes there are: all Nodes are
-reconciled in one pass when one came or went, or a delay was changed.
+Node agents act on a new configuration after a delay from an annotation of their Node, so that the agents of a cluster
+do not all restart the same service at once. Each delay depends on the number of Nodes: all Nodes are reconciled in one
+pass when one was created or deleted, or a delay was changed.
 
-Only Nodes whose annotation differs are written, a few at a time. While Nodes come and go, delays are left alone for a
-moment, since each of them would change all delays.
+Only Nodes with a different annotation are written, a few at a time. While Nodes come and go, delays are left alone for
+a moment, since each change would affect all delays.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ from kube.runtime.priorities import CHANGE
 
 
 def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]:
-    """The annotation of each Node: the first in byte order gets the least delay, and none quite the greatest.
+    """Return the annotation of each Node: the first in byte order gets the minimum delay, and all stay below the
+    maximum.
 
     Args: least, most: seconds.
     """
@@ -42,7 +43,7 @@ def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]
     if not ordered:
         return {}
     step = (most - least) / len(ordered)
-    # To whole nanoseconds they are cut, not rounded, as the original does it.
+    # Truncated to whole nanoseconds, not rounded, as in the original.
     return {name: format_duration(int((least + number * step) * 1e9) / 1e9) for number, name in enumerate(ordered)}
 
 
@@ -50,9 +51,9 @@ def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]
 
 
 QUIET_SECONDS = 1.0
-"""So long nothing may have changed before delays are computed."""
+"""Seconds without a change before delays are computed."""
 LONGEST_WAIT_SECONDS = 10.0
-"""Then they are computed in any case."""
+"""Seconds after which they are computed in any case."""
 
 _AT_ONCE = 10
 _ATTEMPTS = 5
@@ -65,7 +66,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(slots=True)
 class Debounce:
-    """Puts work off while Nodes come and go."""
+    """Delays work while Nodes come and go."""
 
     now: Callable[[], float] = time.monotonic
     _first: float | None = None
@@ -77,7 +78,7 @@ class Debounce:
             self._first = self._last
 
     def remaining(self) -> float:
-        """Seconds until it is time, after which the next change begins anew."""
+        """Seconds until the work is due; zero resets the wait."""
         if self._first is None:
             return 0.0
         left = min(self._last + QUIET_SECONDS, self._first + LONGEST_WAIT_SECONDS) - self.now()
@@ -88,11 +89,11 @@ class Debounce:
 
 @dataclass(slots=True)
 class Delays:
-    """What is remembered between passes."""
+    """State between passes."""
 
     debounce: Debounce = field(default_factory=Debounce)
     wanted: Mapping[str, str] = field(default_factory=dict)
-    """The delays that were computed last, by the names of Nodes."""
+    """Most recently computed delays by the names of Nodes."""
 
     def is_as_wanted(self, name: str, node: NodeMetadata) -> bool:
         return node.delay is not None and node.delay == self.wanted.get(name)
@@ -121,7 +122,7 @@ class Reconciler:
         return Done()
 
     async def _serial_configurations(self) -> frozenset[str]:
-        """Configurations whose Nodes are updated one by one, without delays of ours."""
+        """Return configurations whose Nodes are updated one by one, without delays of ours."""
         if not any(node.agent_secret for _, node in self._nodes.items()):
             return frozenset()
         try:

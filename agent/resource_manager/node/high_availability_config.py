@@ -1,12 +1,12 @@
-"""The controller `node-high-availability-config`: has workloads written again when one Node becomes several, or back.
+"""The controller `node-high-availability-config`: updates workloads when one Node becomes several, or the reverse.
 
-How strictly replicas are kept apart depends on whether there is more than one Node. The webhook of the same name
-decides that when a workload is written; this controller looks at the workloads once after the start, and has those
-written again whose answer changed.
+The strictness of spreading replicas depends on whether there is more than one Node. The webhook of the same name
+decides that when a workload is written; this controller checks the workloads once after the start, and writes those
+with a changed result.
 
-What counts is that the number crossed this line, not where it is at last: what was written in between was written for
-the other side. So each crossing leads to a pass, however soon it is undone, and that pass begins a moment later, when
-the webhook has seen it, too.
+Each crossing of this line counts, not the final number: workloads written in between got the settings of the other
+side. So each crossing leads to a pass, even if it is soon undone, and that pass begins a moment later, when the webhook
+has observed it, too.
 """
 
 import time
@@ -26,7 +26,7 @@ from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue_after
 
 TOGETHER_SECONDS = 1.0
-"""From a crossing to its pass: until the webhook has seen it, too, and for others that follow."""
+"""Seconds from a crossing to its pass: until the webhook has observed it, too, and for others that follow."""
 
 _WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS)
 _HOST = "kubernetes.io/hostname"
@@ -40,11 +40,11 @@ class Reconciler:
         self._caches = caches
         self._nodes = nodes
         self._several: bool | None = None
-        """As of the last event of a Node."""
+        """State as of the last event of a Node."""
         self._crossed_at = float("-inf")
 
     def has_crossed(self) -> bool:
-        """Whether one Node has become several, or several one, since the last call; the first says no."""
+        """Whether one Node has become several, or several one, since the last call; false for the first."""
         before, self._several = self._several, self._has_several()
         if before in (None, self._several):
             return False
@@ -64,7 +64,7 @@ class Reconciler:
         return RequeueAfter(too_early) if too_early > 0 else Done()
 
     async def _patch_outdated(self, kind: Resource, namespace: str) -> None:
-        """With an empty patch: the change is the webhook's."""
+        """Write outdated workloads with an empty patch: the webhook makes the change."""
         for workload in await self._client.list(kind, Selection(namespace=namespace)):
             if not is_outdated(workload, several_nodes=self._has_several()):
                 continue
@@ -75,7 +75,7 @@ class Reconciler:
 
 
 def is_outdated(workload: Mapping[str, Any], *, several_nodes: bool) -> bool:
-    """Whether the spread over hosts is as for the other number of Nodes."""
+    """Whether the spread over hosts fits the other number of Nodes."""
     if HIGH_AVAILABILITY_SKIP in labels(workload):
         return False
     pod_spec = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}

@@ -1,7 +1,7 @@
-"""The status page: what the agent knows of ManagedResources and their objects, as HTML for people.
+"""Status page: the agent's state of ManagedResources and their objects, as HTML for users.
 
-It changes nothing, and asks no API server anything but for the page of one object (`live.py`). All other pages show
-names, states, conditions and paths of fields, but never the value of a field; that page shows values where only this
-computer can ask, and of Secrets none. Each page is a document that stands for itself: the script adds ages that go on,
-a filter while one types, and refreshing, and everything works without it.
+It changes nothing, and only the page of one object sends requests to an API server (`object_page`). All other pages
+show names, states, conditions and paths of fields, but never the value of a field; that page shows values if only local
+clients have access, but none of Secrets. Each page is a complete document: the script adds running ages, a filter while
+typing, and refreshing, and everything works without it.
 """

@@ -1,7 +1,7 @@
-"""What the status page can show, all of it from memory that the agent holds anyway.
+"""Data of the status page, all from existing memory of the agent.
 
-Every replica knows the ManagedResources, and which Secrets there are. How objects fare, which Secret they come from and
-what was done to them only the leader knows, from its control loops.
+Every replica knows the ManagedResources and the existing Secrets. Only the leader knows, from its control loops, the
+health of objects, the Secrets that they come from, and recent changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,17 @@ from kube.runtime.cache import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderState:
-    """What the control loops know; the functions send no request."""
+    """State of the control loops; the functions send no request."""
 
     secrets_of_objects: Callable[[Key], Mapping[str, str]]
     manifest_of: Callable[[Key, str], Object | None]
     is_being_deleted: Callable[[Object], bool]
     has_finished: Callable[[Object], bool]
-    """Whether it is a Job that has finished and was removed for that."""
+    """Whether it is a Job that has finished and was therefore removed."""
     unhealthy: Callable[[Reference], Finding | None]
     progressing: Callable[[Reference], Finding | None]
     manual: Callable[[Reference], str]
-    """What the roll-out of an object leaves to a person."""
+    """Manual step that the roll-out of an object requires."""
     pods_of: Callable[[Reference], int | None]
 
 
@@ -40,9 +40,9 @@ class LeaderState:
 class SeenObject:
     reference: Object
     secret: str
-    """The name of the Secret that it comes from; empty: none, or it is not known."""
+    """Name of the Secret that it comes from; empty if none or unknown."""
     status: HealthStatus | None
-    """None: nothing is known here."""
+    """None if unknown here."""
     pods: int | None = None
 
 
@@ -53,11 +53,11 @@ class Lister:
     changes: RecentChanges
     resource_class: str
     lease: str
-    """Of the leader, as people name it; empty: there is no election."""
+    """Name of the leader's Lease for users; empty without leader election."""
     _leader: LeaderState | None = field(default=None, init=False)
 
     def lead(self, leading: LeaderState) -> None:
-        """From now on the control loops can be asked."""
+        """Note that the control loops are available from now on."""
         self._leader = leading
 
     @property
@@ -76,11 +76,11 @@ class Lister:
         return self.secrets.get(secret) is not None or not self.secrets.synced.is_set()
 
     def knows_secrets(self, managed_resource: Object) -> bool:
-        """Whether it is known which objects come from which Secret."""
+        """Whether the Secrets that its objects come from are known."""
         return self._leader is not None and bool(self._leader.secrets_of_objects(key(managed_resource)))
 
     def objects_of(self, managed_resource: Object, *, limit: int) -> Sequence[SeenObject]:
-        """The first of those that it lists."""
+        """Return the first of its listed objects."""
         leading = self._leader if self.is_ours(managed_resource) else None
         secrets = leading.secrets_of_objects(key(managed_resource)) if leading is not None else {}
         return [
@@ -94,12 +94,12 @@ class Lister:
         ]
 
     def health_of(self, managed_resource: Object, reference: Object) -> HealthStatus | None:
-        """Of an object that it lists; None: nothing is known here."""
+        """Return the health of a listed object; None if unknown here."""
         leading = self._leader if self.is_ours(managed_resource) else None
         return _health_status(managed_resource, reference, leading) if leading is not None else None
 
     def manifest_of(self, managed_resource: Object, reference: Object) -> Object | None:
-        """None: it is not known here."""
+        """Return the manifest of a listed object; None if unknown here."""
         if self._leader is None:
             return None
         return self._leader.manifest_of(key(managed_resource), key_of_reference(reference))
@@ -127,7 +127,7 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
 
 
 def _finished(named: Reference, leading: LeaderState) -> HealthStatus:
-    """Of a Job that is gone: it may have failed."""
+    """Return the health of a Job that is gone: it may have failed."""
     with suppress(NotKnown):
         if finding := leading.unhealthy(named):
             return HealthStatus(Health.UNHEALTHY, _what(finding))
@@ -135,7 +135,7 @@ def _finished(named: Reference, leading: LeaderState) -> HealthStatus:
 
 
 def _what(finding: Finding) -> str:
-    """Without the name of the object, which stands beside it."""
+    """Return the message without the name of the object, which is shown next to it."""
     name = f"{finding.reference.kind} {finding.reference}"
     return finding.message.removeprefix(f"{name} is unhealthy: ").removeprefix(f"{name} is progressing: ")
 

@@ -1,4 +1,4 @@
-"""Which ManagedResources a query asks for, in which order, and how many of them are on a page."""
+"""Queries for ManagedResources: selection, order and pages."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 PAGE = 100
 BY_STATE = "state"
-"""The order with what is wrong at the top."""
+"""Order with problems at the top."""
 _LONGEST_TEXT = 200
 _TERMS = 8
 _CHOICES = 300
-"""Namespaces and classes that are offered; any other can be asked for as well."""
+"""Number of namespaces and classes that are offered; any other can be requested as well."""
 _SEVERITY = {
     state: position
     for position, state in enumerate(
@@ -51,7 +51,7 @@ class Row:
     objects: int
     message: str
     changed: str
-    """When a condition last became another one; empty: never."""
+    """Time of the last transition of a condition; empty if there was none."""
 
 
 def row_of(managed_resource: Object) -> Row:
@@ -83,14 +83,14 @@ class Page(Generic[T]):
 
 
 def paged(items: Sequence[T], number: int) -> Page[T]:
-    """The page of this number, or the last one."""
+    """Return the page of this number, or the last one."""
     last = max(-(-len(items) // PAGE), 1)
     number = min(number, last)
     start = (number - 1) * PAGE
     return Page(items[start : start + PAGE], number, last, start + 1 if items else 0, len(items))
 
 
-# --- asking
+# --- queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Query:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> "Query":
-        """Whatever makes no sense counts as not asked for."""
+        """Return the query; invalid parameters are ignored."""
         state, order = parameters.get("state", ""), parameters.get("sort", "")
         return cls(
             text=parameters.get("q", "").strip()[:_LONGEST_TEXT],
@@ -116,7 +116,9 @@ class Query:
         )
 
     def url(self, **changed: Any) -> str:
-        """Of the list as it is asked for by this one with some changes; any but another page is of the first page."""
+        """Return the URL of the list for this query with some changes; any change except of the page leads to the first
+        page.
+        """
         asked = replace(self, **{"page": 1, **changed})
         parameters = {
             "q": asked.text,
@@ -160,21 +162,21 @@ _ORDERS: Mapping[str, Callable[[Row], Any]] = {
     "name": lambda row: row.key,
     "class": lambda row: (row.resource_class, row.key),
     "objects": lambda row: (-row.objects, row.key),
-    # The latest first; those without a moment at the end.
+    # The latest first; those without a time at the end.
     "changed": lambda row: ([-ord(char) for char in row.changed] or [1], row.key),
 }
 
 
-# --- answering
+# --- results
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a query finds; fed with all ManagedResources, a portion at a time."""
+    """Result of a query; fed with all ManagedResources, a portion at a time."""
 
     query: Query
     states: Counter[ResourceState] = field(default_factory=Counter)
-    """Of all that fit the query but for its state."""
+    """Counts of all that match the query regardless of its state."""
     namespaces: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     known: int = 0
@@ -199,5 +201,5 @@ class Listing:
         return paged(sorted(self.rows, key=_ORDERS[self.query.order]), self.query.page)
 
     def offered(self, names: Iterable[str], chosen: str) -> list[str]:
-        """The choices of a field, the chosen one among them in any case."""
+        """Return the choices of a field, always including the chosen one."""
         return sorted({*sorted(names)[:_CHOICES], *([chosen] if chosen else [])})

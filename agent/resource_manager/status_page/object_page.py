@@ -1,7 +1,7 @@
-"""One object of a ManagedResource, as it is in the cluster now, with its Events and pods.
+"""One object of a ManagedResource, in its current state in the cluster, with its Events and pods.
 
-It is read when its page is opened: three calls at most, for few readers at once, and some entries of each. Why
-something can't be read stands in its place.
+It is read when its page is opened: three calls at most, for few readers at once, with a limited number of entries each.
+If a part cannot be read, the reason is shown instead.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from kube.yaml import Dumper
 
 
 _SHOWN = 50
-"""Events and pods."""
+"""Maximum number of Events and pods."""
 _AT_ONCE = 2
 _SECONDS = 15.0
 _SELECTING_PODS = frozenset({"apps", "batch", "policy"})
@@ -43,7 +43,7 @@ _SELECTING_PODS = frozenset({"apps", "batch", "policy"})
 class Listed:
     items: Sequence[Object] = ()
     problem: str = ""
-    """Why there are none here."""
+    """Reason why there are none here."""
     is_cut: bool = False
     """Whether there are more."""
 
@@ -52,10 +52,10 @@ class Listed:
 class LiveObject:
     object: Object | None
     problem: str = ""
-    """Why there is none here."""
+    """Reason why there is none here."""
     events: Listed | None = None
     pods: Listed | None = None
-    """None: its kind has none."""
+    """None if its kind has none."""
 
 
 class LiveReader:
@@ -65,7 +65,10 @@ class LiveReader:
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, reference: Object) -> LiveObject:
-        """Args: reference: apiVersion, kind, namespace, name. Whatever goes wrong is in the answer."""
+        """Read the object; failures are part of the result.
+
+        Args: reference: apiVersion, kind, namespace, name.
+        """
         try:
             async with asyncio.timeout(_SECONDS), self._turn:
                 return await self._read(reference)
@@ -80,7 +83,7 @@ class LiveReader:
         obj = await self._client.find(resource, Key(namespace, reference.get("name") or ""))
         if obj is None:
             return LiveObject(None, "It does not exist.")
-        # Events about objects of no namespace are in `default`.
+        # Events about cluster-scoped objects are in `default`.
         about = Selection(namespace or "default", field_selector=f"involvedObject.uid={uid(obj)}")
         events = await self._listed(EVENTS, about)
         selected = _selected_pods(obj)
@@ -96,7 +99,7 @@ class LiveReader:
 
 
 def _selected_pods(obj: Object) -> str:
-    """The label selector of its pods; empty: it has none, or one that says more than labels do."""
+    """Return the label selector of its pods; empty if it has none, or one with expressions."""
     selector = (obj.get("spec") or {}).get("selector")
     if group_of(obj.get("apiVersion") or "") not in _SELECTING_PODS or not isinstance(selector, dict):
         return ""
@@ -108,10 +111,10 @@ def _selected_pods(obj: Object) -> str:
 
 _TOO_DEEP = "# It nests too deeply; see kubectl get -o yaml."
 _LONGEST = 128 << 10
-"""Bytes of an object, as JSON, that are shown."""
+"""Maximum size of a shown object, in bytes of JSON."""
 _FIELDS = 50
 _EMPTY: tuple[Any, ...] = (None, {}, [])
-"""What the API server may store nothing for."""
+"""Values that the API server may not store."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -139,7 +142,7 @@ class PodRow(NamedTuple):
 
 
 def find_reference(managed_resource: Object, object_key: str) -> Object | None:
-    """Only what the ManagedResource lists has a page."""
+    """Return the reference of a listed object; other objects have no page."""
     return next((found for found in listed_in(managed_resource) if key_of_reference(found) == object_key), None)
 
 
@@ -159,7 +162,7 @@ async def object_page(
         owner=key(managed_resource),
         reference=reference,
         live=live,
-        # As the list says, if that is known.
+        # Same as in the list, if known there.
         status=lister.health_of(managed_resource, reference) or (health_status(obj) if obj else None),
         events=[_event_row(event) for event in events],
         pods=[_pod_row(pod) for pod in live.pods.items] if live.pods else (),
@@ -170,7 +173,7 @@ async def object_page(
 
 
 def _differences(obj: Object, manifest: Object) -> Sequence[FieldRow]:
-    """The first fields of the manifest that the live object has otherwise; what it has beyond them is no difference."""
+    """Return the first fields of the manifest with a different live value; other live fields are no difference."""
     found = (change for change in changes(obj, manifest) if change.after is not MISSING and change.after not in _EMPTY)
     return [FieldRow(c.path, _text(c.before), _text(c.after)) for c in islice(found, _FIELDS)]
 
@@ -200,7 +203,7 @@ def _pod_row(pod: Object) -> PodRow:
 
 
 def as_yaml(obj: Object) -> str:
-    """Without what is noise to people; of a Secret, and of what is too large, a comment that says so."""
+    """Return the object without parts that are noise to users; for a Secret or a large object, a comment about that."""
     if obj.get("kind") == "Secret":
         return "# Secrets are not shown."
     try:

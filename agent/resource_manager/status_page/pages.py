@@ -1,4 +1,4 @@
-"""The pages made from memory alone: the list of ManagedResources, recent changes, and one ManagedResource."""
+"""Pages made from memory alone: the list of ManagedResources, recent changes, and one ManagedResource."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Column(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """How many there are in a state, and a link to them; without a state: all."""
+    """Number of ManagedResources in a state, and a link to them; without a state, all."""
 
     state: ResourceState | None
     total: int
@@ -84,7 +84,7 @@ def _chips(listing: Listing) -> Iterator[Chip]:
     for state in ResourceState:
         count, name = listing.states[state], state.value.lower()
         if count or query.state == name:
-            # `failed` takes in what is unhealthy, so that state has no link of its own.
+            # `failed` includes unhealthy ones, so that state has no link of its own.
             wanted = name if name in {each.value for each in StateFilter} else StateFilter.FAILED.value
             yield Chip(state, count, query.url(state=wanted), query.state == name)
 
@@ -148,12 +148,12 @@ def changes_page(lister: Lister, query: ChangesQuery, *, now: datetime) -> str:
 
 
 _OBJECTS = 1000
-"""Shown at most, and so many Secrets."""
+"""Maximum number of shown objects, and of Secrets."""
 _SWITCHES = ("keepObjects", "forceOverwriteLabels", "forceOverwriteAnnotations", "deletePersistentVolumeClaims")
 
 
 class Property(NamedTuple):
-    """A text, or since when."""
+    """A text, or a point in time."""
 
     name: str
     text: str = ""
@@ -161,7 +161,7 @@ class Property(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A Secret, or others by their label, and the objects that come from it."""
+    """A Secret, or a label for other objects, and the objects that come from it."""
 
     identity: str
     objects: Sequence[SeenObject]
@@ -213,7 +213,7 @@ def _properties(lister: Lister, managed_resource: Object) -> Iterator[Property]:
 
 
 def _advice(managed_resource: Object, seen: Sequence[SeenObject]) -> Sequence[str]:
-    # What is missing here is not in another cluster, as it may be for who asks with a kubeconfig.
+    # A missing object is not in another cluster here, as it may be for a client with a kubeconfig.
     there = [
         Live(each.reference, None, each.status)
         for each in seen

@@ -1,5 +1,5 @@
 """The controller `node-critical-components`.
 
-A new Node has a taint that keeps ordinary pods away. It goes as soon as all components that are critical for the Node
-are ready there: networking, storage drivers and the like.
+A new Node has a taint that keeps ordinary pods away. It is removed as soon as all critical components of the Node are
+ready there: networking, storage drivers and the like.
 """

@@ -1,5 +1,5 @@
-"""The controller `node-critical-components`: a Node is looked at when it gets the taint, and when something happens to
-a critical component on it.
+"""The controller `node-critical-components`: reconciles a Node when it gets the taint, and when a critical component on
+it changes.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from kube.runtime.loop import ControlLoop, Queue, enqueue_mapped, enqueue_users
 from kube.runtime.priorities import CHANGE, RESYNC
 
 _NEW_NODE_SECONDS = 0.25
-"""Several watches bring what there is: what was made just before a Node may come after it."""
+"""Seconds that a new Node waits: watches are independent, so older objects may arrive after it."""
 
 
 def declare(context: Context) -> ControlLoop:

@@ -1,7 +1,7 @@
-"""One Node with the taint: what it waits for, reported when that changes, and the end of the taint.
+"""One Node with the taint: the reason to wait, reported when it changes, and the removal of the taint.
 
-All that is looked at comes from watches, so a look costs no request. While Pods become ready one after the other the
-reason changes quickly; it is reported at most once in the time between two regular looks.
+All data come from watches, so a check costs no request. While Pods become ready one after the other the reason changes
+quickly; it is reported at most once between two regular checks.
 """
 
 import time
@@ -69,7 +69,7 @@ class NodeStores:
 
 @dataclass(slots=True)
 class _Wait:
-    """What is remembered of a Node while it has the taint."""
+    """State of a Node while it has the taint."""
 
     since: float
     saw_it_begin: bool
@@ -78,18 +78,21 @@ class _Wait:
 
 
 class Waits:
-    """The Nodes that have the taint, and since when. Args: now: monotonic seconds."""
+    """Nodes with the taint, and since when.
+
+    Args: now: monotonic seconds.
+    """
 
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._waits: dict[str, _Wait] = {}
 
     def begins(self, name: str, *, seen: bool) -> None:
-        """A Node has the taint; `seen`: it got it just now."""
+        """Note that a Node has the taint; `seen`: it has just got it."""
         self._waits.setdefault(name, _Wait(self.now(), seen))
 
     def ends(self, name: str) -> None:
-        """A Node is gone, or has the taint no more."""
+        """Note that a Node is gone, or has lost the taint."""
         self._waits.pop(name, None)
 
     def get(self, name: str) -> _Wait | None:
@@ -103,7 +106,7 @@ class Reconciler:
     waits: Waits
     recorder: EventRecorder
     backoff: float
-    """Seconds between two looks at a Node that is not ready, if nothing happens there; 0: none."""
+    """Seconds between two checks of a Node that is not ready, without changes there; 0 for none."""
 
     async def reconcile(self, key: Key) -> Result:
         node = self.stores.nodes.get(key)

@@ -1,4 +1,4 @@
-"""Whether all that is critical for a Node is ready there, from what is kept of objects: no more than is read here."""
+"""Check of the critical components of a Node, based on cached parts of objects."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from kube.objects import (
     uid,
 )
 
-# --- on which Nodes the DaemonSet controller wants a pod of a DaemonSet
+# --- Nodes on which the DaemonSet controller wants a pod of a DaemonSet
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -47,12 +47,12 @@ _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What a pod template says about Nodes."""
+    """Node requirements of a pod template."""
 
     node_name: str
     node_selector: Mapping[str, str]
     terms: Sequence[Object] | None
-    """Of the required node affinity, one of which has to match; None: there is none."""
+    """Terms of the required node affinity, one of which has to match; None if there is none."""
     tolerations: Sequence[Object]
     on_host_network: bool
 
@@ -70,7 +70,7 @@ def placement_of(pod_spec: Mapping[str, Any]) -> Placement:
 
 
 def runs_on(placement: Placement, *, name: str, labels: Mapping[str, str], taints: Iterable[Object]) -> bool:
-    """Whether the Node with this name, these labels and taints is to have a pod."""
+    """Whether the DaemonSet needs a pod on the Node with this name, these labels and taints."""
     if placement.node_name not in {"", name}:
         return False
     if any(labels.get(key) != value for key, value in placement.node_selector.items()):
@@ -102,7 +102,7 @@ def _tolerates(toleration: Object, taint: Object) -> bool:
 
 
 def _matches(term: Object, name: str, labels: Mapping[str, str]) -> bool:
-    """A term that says nothing, or can't be understood, matches nothing."""
+    """Whether a term matches; an empty or invalid term matches nothing."""
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False
@@ -144,22 +144,22 @@ def _matches_expression(expression: Object, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(value: str | None, bounds: Sequence[str], holds: Callable[[int, int], bool]) -> bool:
-    """Of whole numbers; anything else compares as false."""
+    """Whether the comparison of two integers holds; false for any other values."""
     if value is None or len(bounds) != 1 or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(bounds[0]):
         return False
     return holds(int(value), int(bounds[0]))
 
 
-# --- what is kept of objects
+# --- cached parts of objects
 
 
 NAMESPACE = "kube-system"
-"""Components elsewhere don't count."""
+"""Namespace of components; others do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A Node with the taint; of one without it only that it is there."""
+    """A Node with the taint; empty for one without it."""
 
     taints: tuple[Object, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -176,23 +176,23 @@ _UNTAINTED = NodeState()
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """Of a critical component."""
+    """State of a pod of a critical component."""
 
     node: str
     is_alive: bool
-    """Neither finished nor about to go."""
+    """Whether it is neither finished nor being deleted."""
     is_ready: bool
     daemon_set: str
-    """The uid of the DaemonSet that it belongs to."""
+    """uid of its DaemonSet."""
     drivers: frozenset[str]
-    """Storage drivers that have to be there."""
+    """Required storage drivers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonSetState:
     uid: str
     placement: Placement | None
-    """None: no Node has to wait for it."""
+    """None if no Node has to wait for it."""
 
 
 def node_state(node: Object) -> NodeState:
@@ -230,7 +230,7 @@ def drivers_of(csi_node: Object) -> frozenset[str]:
     return frozenset(text(driver.get("name")) for driver in mappings(spec(csi_node).get("drivers")))
 
 
-# --- three checks in order; the first that fails is reported
+# --- three checks in order; the first failure is reported
 
 
 UNSCHEDULED = "UnscheduledNodeCriticalDaemonSets"
@@ -240,7 +240,7 @@ MISSING_DRIVERS = "UnreadyRequiredCSIDrivers"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why the taint has to stay."""
+    """Reason why the taint has to stay."""
 
     reason: str
     message: str
@@ -254,11 +254,11 @@ def waits_for(
     pods: Sequence[tuple[Key, PodState]],
     drivers: frozenset[str],
 ) -> Waiting | None:
-    """None: nothing, all is ready.
+    """Return the reason to wait; None if all components are ready.
 
-    Pods that are finished or about to go count as if they were gone: their controllers make others.
+    Finished pods and those being deleted count as gone: their controllers create others.
 
-    Args: pods: those on the Node; drivers: the storage drivers that are registered there.
+    Args: pods: pods on the Node; drivers: storage drivers that are registered there.
     """
     alive = [(key, pod) for key, pod in pods if pod.is_alive]
     scheduled = {pod.daemon_set for _, pod in alive}
@@ -281,7 +281,8 @@ def waits_for(
 
 
 def without_taint(node: NodeState) -> Object:
-    """The merge patch that removes the taint from the Node as it is known, and leaves the others in their order."""
+    """Return the merge patch that removes the taint from the known version of the Node, and keeps the others in order.
+    """
     others = [taint for taint in node.taints if taint.get("key") != keys.CRITICAL_COMPONENTS_NOT_READY]
     return {"metadata": {"resourceVersion": str(node.version)}, "spec": {"taints": others or None}}
 
