@@ -1,7 +1,7 @@
-"""The reference of a configuration file, made from its schema.
+"""Reference of a configuration file, generated from its schema.
 
 `python -m config.reference resource_manager docs/configuration.md` writes that of `config/resource_manager` between the
-two markers of the document. Those of other programs refer to it for fields that they have in common.
+two markers of the document. Those of other programs refer to it for common fields.
 """
 
 import json
@@ -27,31 +27,31 @@ _MAIN, _MAIN_DOCUMENT = "resource_manager", "configuration.md"
 
 
 def reference(configuration: Any, like: Any = None) -> str:
-    """One list of fields for each block, in the order of the file; blocks with the same fields share one.
+    """Return one list of fields for each block, in the order of the file; blocks with the same fields share one.
 
     Args:
         configuration: one with all defaults.
-        like: another one, for fields that are explained in the main document already.
+        like: another one, for fields that the main document already explains.
     """
     explained = {} if like is None else _explained(like)
     return "\n\n".join(_section(blocks, fields) for fields, blocks in _sections(configuration, explained))
 
 
 def inserted(document: str, configuration: Any, like: Any = None) -> str:
-    """The document with the reference between its markers."""
+    """Return the document with the reference between its markers."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{reference(configuration, like)}\n\n{END}{after}"
 
 
 _Blocks = list[tuple[str, str]]
-"""Path and effect of each."""
+"""Path and effect of each block."""
 _Explained = dict[type | None, tuple[str, set[str]]]
-"""By the type of a block, None for the whole file: where its fields are explained, and how."""
+"""Link to the explanation of a block's fields, and their items, by the type of the block; None for the whole file."""
 
 
 def _sections(configuration: Any, explained: _Explained) -> Iterator[tuple[str, _Blocks]]:
-    """Fields, and the blocks that have them."""
+    """Yield fields, and the blocks that have them."""
     sections: dict[str, _Blocks] = {}
     for path, block, effect in _blocks(configuration, "", ""):
         items = _fields(block)
@@ -82,7 +82,7 @@ def _fields(block: Any) -> list[str]:
 
 
 def _blocks(block: Any, path: str, effect: str) -> Iterator[tuple[str, Any, str]]:
-    """Path, block and effect of this one and all in it."""
+    """Yield path, block and effect of this block and all in it."""
     yield path, block, effect
     for member in members(type(block)):
         where, kind, inner = join(path, member.name), without_none(member.kind), getattr(block, member.attribute)
@@ -99,7 +99,7 @@ def _has_section(member: Member) -> bool:
 
 
 def _is_switch(member: Member) -> bool:
-    """Whether it only switches its block on, which is said above its fields."""
+    """Whether it only switches its block on, which is documented above its fields."""
     return member.name == "enabled" and not member.setting.effect
 
 
@@ -118,7 +118,7 @@ def _section(blocks: _Blocks, fields: str) -> str:
 
 
 def _items(shown: list[Member], block: Any) -> Iterator[str]:
-    """One for each field; neighbors with the same text share one."""
+    """Yield one item for each field; neighbors with the same text share one."""
     texts = ((f"`{member.name}`", _text(member, block)) for member in shown)
     for text, fields in groupby(texts, key=itemgetter(1)):
         yield f"- {', '.join(name for name, _ in fields)} {text}"
@@ -130,7 +130,7 @@ def _text(member: Member, block: Any) -> str:
 
 
 def _type(kind: Any, default: str = "") -> str:
-    """What a value is, unless its default shows that."""
+    """Return the type of a value, unless its default shows that."""
     kind = without_none(kind)
     if is_list(kind):
         return f"list of {_type(get_args(kind)[0])}s{default}"
@@ -144,7 +144,7 @@ def _type(kind: Any, default: str = "") -> str:
 
 
 def _default(member: Member, default: Any) -> str:
-    """Nothing for lists and maps without entries."""
+    """Return the default; empty for lists and maps without entries."""
     if default is None or default in ((), {}):
         return ""
     value = _value(member.kind, default)
@@ -160,7 +160,7 @@ def _value(kind: Any, default: Any) -> str:
 
 
 def _short(duration: str) -> str:
-    """1h0m0s as 1h: as people write it."""
+    """Return 1h for 1h0m0s, as users write it."""
     for shorter, longer in (("m", "m0s"), ("h", "h0m")):
         if duration.endswith(longer):
             duration = duration.removesuffix(longer) + shorter

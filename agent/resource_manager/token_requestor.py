@@ -1,4 +1,4 @@
-"""The controller `token-requestor`, which other programs have as well: Secrets of the source, tokens of the target."""
+"""The controller `token-requestor`, which other programs share: Secrets of the source, tokens of the target."""
 
 from agent.resource_manager.context import Context
 from agent.shared.token_requestor import controller

@@ -1,4 +1,4 @@
-"""The configuration of the controller manager: `schema` has the whole, `controllers` the section of that name."""
+"""Configuration of the controller manager: `schema` has the whole, `controllers` the section of that name."""
 
 from typing import TYPE_CHECKING
 

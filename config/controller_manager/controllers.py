@@ -14,12 +14,12 @@ _RESOURCE_QUOTA = ("v1", "ResourceQuota")
 DAY = 24 * 3600.0
 _LONGEST_CHECK = 180.0
 _COUNTED = "shoots"
-"""The resource of Seeds whose usage is known without being measured."""
+"""Resource of Seeds whose usage is known without measurement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """A controller without settings of its own."""
+    """A controller without its own settings."""
 
     concurrent_syncs: Annotated[int, workers()] = 5
 
@@ -176,7 +176,7 @@ class Seed:
 
     @property
     def patience_with_shoots(self) -> float:
-        """Seconds from the loss of a Seed until its Shoots say so."""
+        """Seconds from the loss of a Seed until its Shoots report it."""
         return 5 * self.monitor_period if self.shoot_monitor_period is None else self.shoot_monitor_period
 
 
@@ -192,7 +192,7 @@ class SeedCheck:
 
     @property
     def time_limit(self) -> float:
-        """Seconds that a check may take."""
+        """Maximum seconds of a check."""
         return min(self.sync_period, _LONGEST_CHECK)
 
 

@@ -1,4 +1,4 @@
-"""Every field of the controller manager's configuration file, but for those of its controllers."""
+"""All fields of the controller manager's configuration file, except those of its controllers."""
 
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,4 +1,4 @@
-"""The configuration of the gardenlet."""
+"""Configuration of the gardenlet."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
 """The `controllers` section of the schema.
 
-Every controller can be switched off. What belongs to what a controller does not do is accepted all the same, so that
-one file serves several releases.
+Every controller can be switched off. Settings of functions that a controller does not have are accepted all the same,
+so that one file serves several releases.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 
 def workers() -> Setting:
-    """How many objects a controller processes at once, which the references say above their fields."""
+    """Number of objects that a controller processes at once; the references explain it above their fields."""
     return setting("", at_least(0, NOT_NEGATIVE), zero_is_unset=True)
 
 
@@ -40,7 +40,7 @@ Thresholds = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """A controller without settings of its own."""
+    """A controller without its own settings."""
 
     enabled: Enabled = True
     concurrent_syncs: Annotated[int, workers()] = 20
@@ -120,7 +120,7 @@ class Seed:
 
     @property
     def patience(self) -> float:
-        """Seconds without a renewal after which the process counts as not healthy."""
+        """Seconds without a renewal after which the process counts as unhealthy."""
         return float(self.lease_resync_seconds * self.lease_resync_miss_threshold)
 
 

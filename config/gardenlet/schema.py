@@ -1,4 +1,4 @@
-"""Every field of the gardenlet's configuration file, but for those of its controllers."""
+"""All fields of the gardenlet's configuration file, except those of its controllers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ FEATURES: Mapping[str, bool] = {
     "VPAAndHPAForAPIServer": True,
     "VPAForETCD": True,
 }
-"""Those of the release, with their defaults."""
+"""Feature gates of the release, with their defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +127,11 @@ class Resources:
                 if parse_quantity(str(amount)) > parse_quantity(str(self.capacity[name])):
                     yield invalid(where, amount, "reserved must be lower or equal to capacity")
             except ValueError:
-                continue  # said of the quantity itself
+                continue  # reported for the quantity itself
 
 
 def _seed_errors(path: str, value: dict[str, Any]) -> Iterator[FieldError]:
-    """What can't be right, whatever garden the Seed is for; the garden checks the rest when it is registered."""
+    """Yield errors of a Seed that do not depend on the garden; the garden checks the rest at its registration."""
     meta = mapping(value.get("metadata"))
     if name := text(meta.get("name")):
         yield from invalid_for(f"{path}.metadata.name", name, dns_label_problems(name))
@@ -253,7 +253,7 @@ COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
     "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
     "vpn-authorization-server": ("vpn_authorization_server",),
 }
-"""Components of a seed that are left out unless all of these images are named."""
+"""Components of a seed that are left out unless all of these images are set."""
 COMPONENTS = (
     RESOURCE_MANAGER,
     GARDENLET_AUTOSCALING,
@@ -405,12 +405,16 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
                 )
 
     def has_feature(self, name: str) -> bool:
-        """Raises KeyError: there is no such feature gate."""
+        """Whether a feature gate is on.
+
+        Raises:
+            KeyError: there is no such feature gate.
+        """
         return self.feature_gates.get(name, FEATURES[name])
 
     @property
     def components(self) -> frozenset[str]:
-        """Those of the seed that may be left out, and are deployed."""
+        """Optional components of the seed that are deployed."""
         lacking = {
             name
             for name, images in COMPONENTS_WITH_IMAGES.items()
@@ -420,7 +424,7 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
 
     @property
     def seed(self) -> Object:
-        """The Seed as it is configured, with `metadata` and `spec`."""
+        """The configured Seed, with `metadata` and `spec`."""
         assert self.seed_config is not None  # validated
         return self.seed_config
 

@@ -1,4 +1,4 @@
-"""The configuration of the local provider."""
+"""Configuration of the local provider."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Every field of the local provider's configuration file."""
+"""All fields of the local provider's configuration file."""
 
 from dataclasses import dataclass, field
 from functools import partial

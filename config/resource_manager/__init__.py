@@ -1,6 +1,6 @@
-"""The configuration of the resource manager, for the agent and for the webhooks.
+"""Configuration of the resource manager, for the agent and for the webhooks.
 
-`schema` has the whole, `controllers` and `webhooks` their sections, `restrictions` what ManagedResources may write.
+`schema` has the whole, `controllers` and `webhooks` their sections, `restrictions` the limits of ManagedResources.
 """
 
 from typing import TYPE_CHECKING

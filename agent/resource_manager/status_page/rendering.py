@@ -1,5 +1,5 @@
-"""What the templates of the status page show: `templates/layout.html` has what all pages have in common,
-`pieces.html` what they are made of.
+"""Templates of the status page and their functions: `templates/layout.html` has the common layout, `pieces.html`
+reusable parts.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from kube.clock import parse_time, short_duration
 from kube.objects import Key, Object
 
 Look = tuple[str, str]
-"""A symbol and a class of the style."""
+"""A symbol and a CSS class."""
 
 _STATES: Mapping[ResourceState, Look] = {
     ResourceState.READY: ("✓", "good"),
@@ -55,7 +55,7 @@ _STATUSES: Mapping[str, Look] = {"True": ("✓", "good"), "False": ("✕", "bad"
 
 
 def _condition_look(kind: str, status: str) -> Look:
-    """That nothing is progressing is neither good nor bad."""
+    """Return the look of a condition; Progressing with status False is neither good nor bad."""
     if kind == RESOURCES_PROGRESSING and status == "False":
         return "–", "dim"
     return _STATUSES.get(status if kind != RESOURCES_PROGRESSING else "", ("↻", "busy"))
@@ -73,7 +73,10 @@ def _path_of_object(owner: Key, reference: Object) -> str:
 
 
 def _moment_of(at: str | float | None) -> datetime | None:
-    """Args: at: as Kubernetes writes it, or seconds since 1970. None if it is none."""
+    """Return the time; None if there is none.
+
+    Args: at: as Kubernetes writes it, or Unix time in seconds.
+    """
     if isinstance(at, int | float):
         return datetime.fromtimestamp(at, UTC)
     try:
@@ -87,7 +90,7 @@ def _age(when: datetime, now: datetime) -> str:
 
 
 def span_of(page: Page[Any], noun: str) -> str:
-    """`201 to 400 of 1,000 changes`."""
+    """Return the range of a page, such as `201 to 400 of 1,000 changes`."""
     if page.last == 1:
         return f"{page.total:,} {noun}" + ("" if page.total == 1 else "s")
     return f"{page.first_item:,} to {page.first_item + len(page.items) - 1:,} of {page.total:,} {noun}s"
@@ -113,6 +116,9 @@ environment = _environment()
 
 
 def render(template: str, lister: Lister, *, now: datetime, title: str, section: str = "", **shown: Any) -> str:
-    """A whole page. Args: section: the entry of the navigation that it belongs to; shown: what its template wants."""
+    """Render a whole page.
+
+    Args: section: its entry of the navigation; shown: variables of its template.
+    """
     page = environment.get_template(template)
     return page.render(lister=lister, now=now, title=title, section=section, **shown)

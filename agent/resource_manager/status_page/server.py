@@ -1,4 +1,4 @@
-"""Which page is served where, and how much of it at once."""
+"""Routes of the status page, and limits on the work for each request."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -17,11 +17,11 @@ from kube.objects import Key
 from process.server import HttpServer
 
 _PORTION = 100
-"""ManagedResources that are looked at before others on the event loop get their turn."""
+"""Number of ManagedResources that are processed before others on the event loop get their turn."""
 
 
 class StatusPage:
-    """The handler. Pages are made one after the other, so that requests do not take the time of the controllers."""
+    """The handler. It renders one page at a time, so that requests do not take the time of the controllers."""
 
     def __init__(self, lister: Lister, live: LiveReader, *, on_loopback: bool) -> None:
         self._lister = lister
@@ -34,7 +34,7 @@ class StatusPage:
         return answers.fresh(*await self._page(request)) if first is None else first
 
     async def _page(self, request: web.BaseRequest) -> tuple[int, str]:
-        # Encoded, as a name could have a slash in it for all we know.
+        # Encoded, as a name could contain a slash.
         match request.rel_url.raw_path.split("/"):
             case ["", ""]:
                 async with self._one_at_a_time:
@@ -65,7 +65,7 @@ class StatusPage:
 
 
 def status_page_server(lister: Lister, live: LiveReader, *, host: str, port: int) -> HttpServer:
-    """The server, not yet bound."""
+    """Return the server, not yet bound."""
     return HttpServer(
         "the status page",
         StatusPage(lister, live, on_loopback=answers.is_loopback(host)),

@@ -1,6 +1,6 @@
-"""Makes static tokens useless whose ServiceAccounts are not meant to have any.
+"""Invalidate static tokens of ServiceAccounts that should not have any.
 
-Where a ServiceAccount has `automountServiceAccountToken: false`, the token in a Secret that no Pod mounts is of use
-only to a thief. The controller puts labels on such Secrets; the webhook of the same name sees Secrets with
-these labels on their way through the API server, and overwrites the token, or lets a new one be made.
+If a ServiceAccount has `automountServiceAccountToken: false`, the token in a Secret that no Pod mounts helps only a
+thief. The controller labels such Secrets; the webhook of the same name sees Secrets with these labels on their way
+through the API server, and overwrites the token, or has a new one created.
 """

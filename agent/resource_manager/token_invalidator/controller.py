@@ -1,9 +1,9 @@
-"""The controller `token-invalidator`: Secrets get the labels that their ServiceAccount's settings call for.
+"""The controller `token-invalidator`: labels Secrets according to their ServiceAccount's settings.
 
     Secrets           with the annotation of a token
-    ServiceAccounts   whose settings change: the Secrets that name it, and those that it lists
+    ServiceAccounts   with changed settings: the Secrets that refer to it, and those that it lists
 
-Everything happens in the target cluster, where the webhook of the same name works as well.
+Everything happens in the target cluster, like the webhook of the same name.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ _SECRETS_VIEW = View(SECRETS, Labelled.of, form=Form.METADATA, indexes=((_BY_ACC
 _ACCOUNTS_VIEW = View(SERVICE_ACCOUNTS, Account.of)
 
 affects_secrets: Predicate[Account] = all_of(exists, changed(deciding))
-"""A change of a ServiceAccount that is gone affects none: Kubernetes removes its Secrets."""
+"""The deletion of a ServiceAccount affects none: Kubernetes removes its Secrets."""
 
 
 def declare(context: Context) -> ControlLoop:

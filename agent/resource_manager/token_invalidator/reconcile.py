@@ -1,7 +1,7 @@
-"""One pass over the Secret of a ServiceAccount: which labels it is to have, and the patch.
+"""One pass over the Secret of a ServiceAccount: the required labels, and the patch.
 
-Of Secrets only metadata is watched. Which of them Kubernetes fills with tokens their metadata does not show, so before
-a Secret is labelled the API server is asked for its type, in a way that does not send its content either.
+Only metadata of Secrets are watched. They do not show which Secrets Kubernetes fills with tokens, so before labelling,
+a Secret's type is requested from the API server, in a way that does not transfer its content either.
 """
 
 from agent.resource_manager.token_invalidator.rules import (
@@ -28,7 +28,7 @@ class Reconciler:
         self._accounts = accounts
         self._usage = Usage(client)
         self._holding: dict[Key, str] = {}
-        """The uids of Secrets that hold tokens: the type of a Secret never changes."""
+        """uids of Secrets that hold tokens: the type of a Secret never changes."""
 
     async def reconcile(self, key: Key) -> Result:
         secret = self._secrets.get(key)
@@ -37,7 +37,7 @@ class Reconciler:
             return Done()
         account = self._accounts.get(secret.account_key)
         if account is None or not belongs_to(secret, account):
-            return Done()  # Kubernetes removes the Secret; a ServiceAccount that comes leads to a pass
+            return Done()  # Kubernetes removes the Secret; a new ServiceAccount leads to a pass
         changes = needed_labels(secret, account)
         if not changes or not await self._holds_token(secret):
             return Done()
@@ -64,7 +64,7 @@ class Reconciler:
         return False
 
     async def _label(self, secret: Labelled, changes: Labels) -> None:
-        """The Secret passes the webhook on its way, which does what the labels say."""
+        """Patch the labels; the webhook acts on them while the Secret passes it."""
         if not changes:
             return
         body = {"metadata": {"resourceVersion": str(secret.version), "labels": changes}}

@@ -1,4 +1,4 @@
-"""Which labels the Secret of a ServiceAccount is to have, and whether a Pod uses it."""
+"""Labels of the Secret of a ServiceAccount, and whether a Pod uses it."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ SERVICE_ACCOUNT_UID = "kubernetes.io/service-account.uid"
 SECRET_TYPE = "kubernetes.io/service-account-token"
 
 Labels = dict[str, str | None]
-"""Changes of labels; None for one that is to go."""
+"""Changes of labels; None for a label to remove."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What is kept of a ServiceAccount."""
+    """Cached part of a ServiceAccount."""
 
     uid: str
     automount: bool | None
     skip: str | None
     secrets: frozenset[str]
-    """The names of the Secrets that it lists."""
+    """Names of the Secrets that it lists."""
 
     @classmethod
     def of(cls, obj: Object) -> "Account":
@@ -43,7 +43,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """What is kept of a Secret that has the annotation of a token; of others nothing."""
+    """Cached part of a Secret with the annotation of a token."""
 
     key: Key
     uid: str
@@ -75,15 +75,15 @@ class Labelled:
 
 
 def belongs_to(secret: Labelled, account: Account) -> bool:
-    """Not if the ServiceAccount was made anew: the token of the former one is useless already.
+    """Whether the Secret belongs to the ServiceAccount, or to a previous one, whose token is invalid already.
 
-    A Secret gets the uid of its ServiceAccount together with its token, a moment after it was created.
+    A Secret gets the uid of its ServiceAccount together with its token, a moment after its creation.
     """
     return secret.account_uid in {"", account.uid}
 
 
 def needed_labels(secret: Labelled, account: Account) -> Labels:
-    """What is to change about the labels, as long as no Pod uses the Secret."""
+    """Return the changes of the labels, as long as no Pod uses the Secret."""
     changes: Labels = {}
     if secret.purpose is None:
         changes[keys.PURPOSE] = keys.PURPOSE_TOKEN_INVALIDATOR
@@ -95,7 +95,7 @@ def needed_labels(secret: Labelled, account: Account) -> Labels:
 
 
 def deciding(account: Account) -> object:
-    """The part of a ServiceAccount that the labels of its Secrets depend on."""
+    """Return the part of a ServiceAccount that the labels of its Secrets depend on."""
     return account.automount, account.skip, account.uid
 
 
@@ -103,7 +103,7 @@ def deciding(account: Account) -> object:
 
 
 def used_secrets(pod: Object) -> set[str]:
-    """The Secrets out of which a Pod that may run, or is running, gets something."""
+    """Return the Secrets that a Pod uses, unless it has finished."""
     if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
         return set()
     return {slot.name for slot in slots(pod.get("spec")) if slot.kind == SECRETS.kind}

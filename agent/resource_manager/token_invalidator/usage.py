@@ -1,8 +1,8 @@
-"""Which Secrets of a namespace Pods use: one list of its Pods serves all Secrets, and lists take turns with rests.
+"""Usage of the Secrets of a namespace by Pods: one list of its Pods serves all Secrets, and lists alternate with rests.
 
-Pods can't be selected by what they mount, so all of a namespace are read. Whoever can create large Pods decides what
-that costs; therefore a namespace rests after each list, many times as long as that took, and namespaces whose lists
-take long share one rest. Namespaces with small lists wait for no others.
+Pods cannot be selected by their mounts, so all of a namespace are read. Any client that can create large Pods
+determines the cost; therefore a namespace rests after each list for a multiple of its duration, and namespaces with
+long lists share one rest. Namespaces with small lists do not wait for others.
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
 IN_USE_SECONDS = 30.0
-"""Until it is looked again whether Pods have stopped to use a Secret."""
+"""Seconds between two checks whether Pods have stopped using a Secret."""
 _FRESH_SECONDS = 1.0
-"""Age up to which a list shows that a Secret is not used."""
+"""Maximum age, in seconds, of a list that shows that a Secret is unused."""
 REST = 50
-"""Rest after a list, as a multiple of the time that it took."""
+"""Rest after a list, as a multiple of its duration."""
 _LONG_SECONDS = 0.1
 _PAGE = 50
-"""Pods are up to a megabyte."""
+"""Small, as Pods are up to a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """Attributes: seconds: after which it is looked again."""
+    """Attributes: seconds: delay before the next check."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Attributes: seconds: after which Pods may be read again."""
+    """Attributes: seconds: delay until Pods may be read again."""
 
     seconds: float
 
@@ -65,12 +65,16 @@ class Usage:
         self._client = client
         self._now = now
         self._listed: dict[str, _Listed] = {}
-        """By namespace; of those that no Secret in use is in any more, until it is no longer of use."""
+        """Latest lists by namespace, until their rest has been over for a while."""
         self._long_rest_until = float("-inf")
         self._turn = asyncio.Lock()
 
     async def of(self, secret: Key) -> InUse | Unknown | Unused:
-        """Raises ReconcileError."""
+        """Return the usage of a Secret.
+
+        Raises:
+            ReconcileError: the Pods cannot be listed.
+        """
         asked = self._now()
         if (known := self._known(secret, asked)) is not None:
             return known
@@ -84,7 +88,7 @@ class Usage:
         return InUse(IN_USE_SECONDS) if secret.name in listed.used else Unused()
 
     def _known(self, secret: Key, asked: float) -> InUse | Unknown | Unused | None:
-        """None: Pods are to be read."""
+        """Return the usage according to an earlier list; None if Pods have to be read."""
         listed, now = self._listed.get(secret.namespace), self._now()
         if listed is None:
             return None
