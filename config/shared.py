@@ -1,4 +1,4 @@
-"""Blocks of controllers that more than one program runs."""
+"""Blocks of controllers that several programs run."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -20,7 +20,7 @@ from process.configuration.fields import Duration, Setting, setting
 
 
 def workers() -> Setting:
-    """How many objects a controller processes at once, which the references say above their fields."""
+    """Number of objects that a controller processes at once; the references explain it above their fields."""
     return setting("", at_least(1))
 
 
@@ -39,7 +39,7 @@ class LabelSelector:
     ] = ()
 
     def as_object(self) -> Object:
-        """As it is written in JSON, without what is empty."""
+        """Return the JSON form, without empty fields."""
         expressions = [
             {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
             for each in self.match_expressions

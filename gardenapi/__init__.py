@@ -1,8 +1,8 @@
-"""What programs ask of a garden that two kinds of API servers answer in different ways.
+"""Access to functions of a garden that two kinds of API servers provide in different ways.
 
 The original's aggregated API server has subresources, and raises the generation of an object for its annotations. On a
-plain API server, which serves CustomResourceDefinitions and asks the webhooks of `webhooks.garden`, the same is done by
-other means. Programs use `GardenApi` for it and nothing else; `recognized` finds out which of the two they talk to.
+plain API server, which serves CustomResourceDefinitions and calls the webhooks of `webhooks.garden`, other means
+replace these. Programs only use `GardenApi`; `recognized` detects the kind of the API server.
 
     garden = await recognized(client)
     await garden.bind(shoot, "seed-1")

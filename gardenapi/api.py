@@ -1,4 +1,4 @@
-"""The interface, its two implementations, and how to find out which of them an API server needs."""
+"""The interface, its two implementations, and the detection of the right one for an API server."""
 
 import base64
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ _BINDING = f"{SHOOTS.plural}/binding"
 
 
 class Role(Enum):
-    """What a kubeconfig permits in the Shoot: the subresource that makes it, and its group there."""
+    """Rights of a kubeconfig in the Shoot: the subresource that creates it, and its group there."""
 
     ADMIN = ("adminkubeconfig", "system:masters")
     VIEWER = ("viewerkubeconfig", "gardener.cloud:system:viewers")
@@ -54,16 +54,16 @@ class Kubeconfig:
 class Token:
     text: str = field(repr=False)
     lifetime: timedelta
-    """From when it was issued."""
+    """Time since it was issued until it expires."""
 
 
 class GardenApi(ABC):
-    """All methods raise KubeError if the API server refuses, or can't be asked."""
+    """API of a garden. All methods raise KubeError if the API server refuses, or is unreachable."""
 
     has_own_fields: ClassVar[bool]
-    """Whether it stores what only our definitions have, such as the phase of a Seed."""
+    """Whether it stores fields that only our definitions have, such as the phase of a Seed."""
     _issued_below: ClassVar[str] = ""
-    """Where tokens and kubeconfigs are issued, if not below the objects that they are for."""
+    """Path prefix of tokens and kubeconfigs; empty if they are issued below their objects."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -71,32 +71,40 @@ class GardenApi(ABC):
     async def operate(
         self, resource: Resource, name: str, operation: str, *, namespace: str = "", version: str = ""
     ) -> Object:
-        """Asks whoever handles the object for an operation, such as `reconcile`; the object as it is then.
+        """Request an operation on an object, such as `reconcile`; return the result.
 
-        Args: version: the resourceVersion that it must still have; empty: any.
+        Args: version: resourceVersion that it must still have; empty for any.
         """
         meta: Object = {"annotations": {keys.OPERATION: operation}}
         patch = {"metadata": meta | ({"resourceVersion": version} if version else {})}
         return await self._client.patch(resource, Key(namespace, name), patch)
 
     def needs_work(self, obj: Object) -> bool:
-        """Whether something has been asked for that has not been begun."""
+        """Whether requested work has not begun."""
         return integer(at(obj, "status", "observedGeneration")) != integer(metadata(obj).get("generation"))
 
     @abstractmethod
     def is_due(self, shoot: Object) -> bool:
-        """Whether the work is to be done at once; if not, it waits for the maintenance window."""
+        """Whether the work is due at once; if not, it waits for the maintenance window."""
 
     @abstractmethod
     async def bind(self, shoot: Object, seed: str) -> Object:
-        """Sets `spec.seedName`; the Shoot as it is then. Raises Conflict: the Shoot has been changed meanwhile."""
+        """Set `spec.seedName`; return the result.
+
+        Raises:
+            Conflict: the Shoot has changed meanwhile.
+        """
 
     @abstractmethod
     async def migrated(self, shoot: Object) -> None:
-        """To be called when the status says that a Shoot has left its Seed: the next one has to take it over."""
+        """Trigger the takeover by the next Seed, after the status reports that the Shoot has left its Seed."""
 
     async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
-        """Credentials for the Shoot's API server, for whoever the client belongs to. Raises KubeError."""
+        """Return credentials for the Shoot's API server, for the user of the client.
+
+        Raises:
+            KubeError: the request failed.
+        """
         where = key(shoot)
         path = self._issued(SHOOTS, where, role.subresource)
         body = {
@@ -110,13 +118,13 @@ class GardenApi(ABC):
         return Kubeconfig(base64.b64decode(text(status.get("kubeconfig"))), expires)
 
     async def token(self, identity: Key, *, lifetime: timedelta, now: datetime, context: Object | None = None) -> Token:
-        """A token of a WorkloadIdentity. It may live longer or shorter than asked for.
+        """Return a token of a WorkloadIdentity. Its lifetime may differ from the requested one.
 
         Args:
             identity: the WorkloadIdentity.
-            lifetime: as asked for.
-            now: the time of the garden, for an answer that does not name it.
-            context: the object that it is used for: kind, apiVersion, namespace, name, uid.
+            lifetime: requested lifetime.
+            now: time of the garden, for a response without it.
+            context: object that uses the token: kind, apiVersion, namespace, name, uid.
         """
         wanted: Object = {"expirationSeconds": int(lifetime.total_seconds())}
         if context is not None:
@@ -126,7 +134,7 @@ class GardenApi(ABC):
         return _token(await self._client.request("POST", path, body=body), now=now)
 
     def _issued(self, resource: Resource, where: Key, subresource: str) -> str:
-        """The path at which something is issued for an object."""
+        """Return the path at which credentials for an object are issued."""
         path = resource.path(namespace=where.namespace, name=where.name, subresource=subresource)
         if self._issued_below:
             return f"{self._issued_below}{path.removeprefix(f'/apis/{resource.api_version}')}"
@@ -139,7 +147,7 @@ class AggregatedApi(GardenApi):
     has_own_fields = False
 
     def is_due(self, shoot: Object) -> bool:
-        # It does not raise the generation for what waits.
+        # It does not raise the generation for waiting work.
         return self.needs_work(shoot)
 
     async def bind(self, shoot: Object, seed: str) -> Object:
@@ -147,7 +155,7 @@ class AggregatedApi(GardenApi):
         return await self._client.replace(SHOOTS, bound, subresource="binding")
 
     async def migrated(self, shoot: Object) -> None:
-        """The status write itself has raised the generation."""
+        """Do nothing: the status write itself has raised the generation."""
 
 
 class PlainApi(GardenApi):
@@ -171,7 +179,7 @@ class PlainApi(GardenApi):
         return await self._client.patch(SHOOTS, where, patch)
 
     async def migrated(self, shoot: Object) -> None:
-        """A status write can't raise the generation here."""
+        """Request a reconciliation: a status write cannot raise the generation here."""
         where = key(shoot)
         await self.operate(SHOOTS, where.name, keys.OPERATION_RECONCILE, namespace=where.namespace)
 
@@ -189,7 +197,11 @@ def _token(answer: bytes, *, now: datetime) -> Token:
 
 
 async def recognized(client: Client) -> GardenApi:
-    """The API of the garden that the client talks to. Raises KubeError: it can't be asked, or serves no garden."""
+    """Return the API of the garden that the client connects to.
+
+    Raises:
+        KubeError: it is unreachable, or serves no garden.
+    """
     names = await discovery_documents.names(client.read, SHOOTS.api_version)
     if SHOOTS.plural not in names:
         raise KindNotServed(SHOOTS.api_version, SHOOTS.kind)

@@ -1,4 +1,4 @@
-"""When the caches of the clusters count as filled, and which may be behind."""
+"""State of the caches of the clusters: filled, or behind."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ NOT_SYNCED = "informers not synced yet"
 
 
 class CachesNotSynced(StartError):
-    """Caches that are needed were not filled in time."""
+    """Required caches were not filled in time."""
 
 
 async def fill(
@@ -28,12 +28,13 @@ async def fill(
     """Wait for `filling`, then for all stores that are needed at the start.
 
     Args:
-        filling: what acquires the stores, and may wait for them itself.
-        clusters: by what they are called in messages.
+        filling: acquires the stores, and may wait for them itself.
+        clusters: by their names in messages.
         timeout: seconds for all of it.
         path: of the timeout in the program's configuration, for the message.
 
-    Raises: CachesNotSynced: that took longer than the timeout.
+    Raises:
+        CachesNotSynced: that took longer than the timeout.
     """
     limit = asyncio.timeout(timeout)
     try:
@@ -52,7 +53,7 @@ async def fill(
 
 
 def missing(clusters: Mapping[str, Cluster]) -> str:
-    """What is needed and has not been listed yet, for people."""
+    """Return a text about required resources that have not been listed yet."""
     parts = []
     for name, cluster in distinct(clusters).items():
         resources = sorted({str(store.view.resource) for store in _needed(cluster) if not store.synced.is_set()})
@@ -62,11 +63,11 @@ def missing(clusters: Mapping[str, Cluster]) -> str:
 
 
 def problem(cluster: Cluster) -> str:
-    """What keeps this process from seeing the cluster; empty if nothing does.
+    """Return the reason why this process cannot see the cluster; empty if it can.
 
-    All that is needed at the start was listed, once, and what the API server sends of it can be understood. What is
-    watched later says nothing about this process: one kind whose conversion webhook is broken, or that may not be
-    listed, must not hold up a roll-out. Who needs such a kind says so where it is wanted.
+    All resources needed at the start must have been listed once, and the API server's data about them must be valid.
+    Later watches do not matter for this process: one kind whose conversion webhook is broken, or that may not be
+    listed, must not hold up a roll-out. Code that needs such a kind reports that itself.
     """
     if not all(store.synced.is_set() for store in _needed(cluster)):
         return NOT_SYNCED
@@ -79,11 +80,11 @@ def _needed(cluster: Cluster) -> list[Store[Any]]:
 
 
 class SyncChecks:
-    """The checks of readiness `informer-sync`: one a cluster, as long as it is connected.
+    """Readiness checks `informer-sync`: one for each cluster, as long as it is connected.
 
-    A cluster that is not configured has none while nothing of it is needed: probes are public, its name need not be.
+    A cluster that is not configured has none until some store of it is needed: probes are public, its name need not be.
 
-    Args: configured: names of clusters; if there is only one, the check has no name in front.
+    Args: configured: names of clusters; if there is only one, the check has no prefix.
     """
 
     def __init__(self, clusters: Mapping[str, Cluster], *, configured: Sequence[str]) -> None:
@@ -102,7 +103,7 @@ class SyncChecks:
 
 
 class CacheCollector(Collector):
-    """Which caches may be behind, and which objects are not read, computed when it is scraped.
+    """Collects caches that may be behind, and numbers of unread objects, during a scrape.
 
     Args: prefix: of the metric's name.
     """

@@ -1,11 +1,11 @@
-"""The clusters of a process, by name: connections to them open, are replaced and close while it runs.
+"""Clusters of a process, by name: connections to them open, are replaced and close while it runs.
 
-    open       a session, with all that goes over it: client, rate limit, caches, what is known of kinds, Events
-    replace    other credentials for the same server; all of it goes on with them, watches too
-    close      Events that wait are written, watches and session end
+    open       a session with all that uses it: client, rate limit, caches, known kinds, Events
+    replace    other credentials for the same server; everything continues with them, watches too
+    close      waiting Events are written, watches and session end
 
-`subscribe` is for what follows the connections. Where two configured clusters are the same, seen by the same user and
-restricted to the same namespaces, they are one that has two names.
+`subscribe` is for code that follows the connections. Two configured clusters that are the same, with the same user and
+restricted to the same namespaces, become one with two names.
 """
 
 import asyncio
@@ -32,30 +32,31 @@ _DRAIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster, as all of this process share it."""
+    """One cluster, shared within this process."""
 
     transport: RoundTripper
     client: Client
-    """Limited by the connection's rate. Refuses to write when this process may not lead any more, and what comes from
-    caches from before its history was rewound."""
+    """Limited by the connection's rate. Refuses to write after the loss of leadership, and objects from caches that
+    predate a rewind of the cluster's history.
+    """
     caches: Caches
     discovery: Discovery
     namespaces: tuple[str, ...]
-    """What the caches are restricted to; empty: all."""
+    """Namespaces that the caches are restricted to; empty for all."""
     clock: Callable[[], datetime] = utc_now
-    """The time of its API server."""
+    """Time of its API server."""
     deletion_clock: Callable[[], datetime] = utc_now
-    """The earliest time of all clocks: a deletion that depends on time waits for it."""
+    """Earliest time of all clocks: a deletion that depends on time waits for it."""
 
     @property
     def authority(self) -> bytes:
-        """The bundle by which its API server is known, PEM; empty: the system's authorities."""
+        """CA bundle of its API server, PEM; empty for the system's authorities."""
         return self.transport.connection.authority
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a cluster is, as whom and within which limits to talk to it, and its names in this process."""
+    """Connection to a cluster with user and limits, and its names in this process."""
 
     names: tuple[str, ...]
     connection: Connection
@@ -63,9 +64,10 @@ class Endpoint:
 
 
 def endpoints(settings: Mapping[str, ClientConnection], *, environment: Mapping[str, str]) -> list[Endpoint]:
-    """What the connections of the configuration lead to; names of one cluster are together.
+    """Return the endpoints of the configured connections; names of one cluster are together.
 
-    Raises: ConfigurationError: a kubeconfig, or the Pod's service account, can't be used.
+    Raises:
+        ConfigurationError: a kubeconfig, or the Pod's service account, is unusable.
     """
     connections: dict[str, Connection] = {}
     found: list[Endpoint] = []
@@ -94,7 +96,7 @@ def same_cluster(
 
 
 def merged(one: ClientConnection, other: ClientConnection) -> ClientConnection:
-    """The settings of a connection that serves both: the more generous limit, the more frequent resync."""
+    """Return the settings of a connection that serves both: the more generous limit, the more frequent resync."""
     unlimited = one.qps < 0 or other.qps < 0
     return replace(
         one,
@@ -105,7 +107,7 @@ def merged(one: ClientConnection, other: ClientConnection) -> ClientConnection:
 
 
 class _Session:
-    """One open cluster, with what it takes to end it."""
+    """One open cluster, with the parts that have to be closed."""
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class _Session:
             discovery=Discovery(client),
             namespaces=settings.namespaces,
         )
-        # Events are written also after leadership ended.
+        # Events are written even after leadership has ended.
         unguarded = Client(self.transport, user_agent=user_agent, limiter=limiter)
         self.recorder = EventRecorder(unguarded, component=component)
         self._recording = asyncio.create_task(self.recorder.run(), name="event recorder")
@@ -155,10 +157,10 @@ class _Session:
 
 
 class Clusters(Mapping[str, Cluster]):
-    """The clusters that a process is connected to.
+    """Clusters that a process is connected to.
 
     Args:
-        component: that Events come from.
+        component: source of Events.
         write_guard: of the clients; see `kube.runtime.client.Client`.
         timings: of watches.
     """
@@ -188,25 +190,26 @@ class Clusters(Mapping[str, Cluster]):
         return self._sessions[name].cluster
 
     def __iter__(self) -> Iterator[str]:
-        # They may come and go while the caller waits between two of them.
+        # Clusters may come and go while the caller iterates.
         return iter(tuple(self._sessions))
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def recorder(self, name: str) -> EventRecorder:
-        """Writes Events into the cluster; names of one cluster have the same one."""
+        """Return the recorder of Events in the cluster; names of one cluster share it."""
         return self._sessions[name].recorder
 
     def subscribe(self, handler: Callable[[], None]) -> Callable[[], None]:
-        """Call the handler whenever a cluster came or went. Returns what ends that."""
+        """Call the handler whenever a cluster was opened or closed; return a function that ends that."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
 
     def open(self, endpoint: Endpoint) -> Cluster:
-        """From now on there is this cluster, under all its names; nothing is sent yet.
+        """Add a cluster under all its names; nothing is sent yet.
 
-        Raises: ValueError: there is another one of that name.
+        Raises:
+            ValueError: the name is taken.
         """
         if taken := [name for name in endpoint.names if name in self._sessions]:
             raise ValueError(f"there is a cluster {taken[0]} already; close it first, or replace its connection")
@@ -216,18 +219,19 @@ class Clusters(Mapping[str, Cluster]):
         return session.cluster
 
     def replace(self, name: str, connection: Connection) -> None:
-        """Talk to the same server with other credentials from now on.
+        """Use other credentials for the same server from now on.
 
-        Watches begin again with them where they are, and those that wait after a failure at once.
+        Watches continue with them at the same position, and those waiting after a failure at once.
 
-        Raises: ConfigurationError: it is another server; nothing is changed.
+        Raises:
+            ConfigurationError: it is another server; nothing is changed.
         """
         session = self._sessions[name]
         session.transport.replace(connection)
         session.cluster.caches.wake()
 
     async def close(self, name: str) -> None:
-        """There is no such cluster any more, also under its other names. Events that wait get a moment."""
+        """Remove the cluster, also under its other names. Waiting Events get a moment."""
         session = self._sessions[name]
         self._sessions = {other: each for other, each in self._sessions.items() if each is not session}
         self._changed()
@@ -236,7 +240,7 @@ class Clusters(Mapping[str, Cluster]):
             forget_host(session.transport.host)
 
     async def drain(self) -> None:
-        """Gives Events that wait a moment to be written."""
+        """Give waiting Events a moment to be written."""
         await asyncio.gather(*(session.drain() for session in set(self._sessions.values())))
 
     async def close_all(self) -> None:
@@ -249,7 +253,7 @@ class Clusters(Mapping[str, Cluster]):
 
 
 def distinct(clusters: Mapping[str, Cluster]) -> dict[str, Cluster]:
-    """Each cluster once, by the first of its names, which is the one in messages and metrics."""
+    """Return each cluster once, by the first of its names, which messages and metrics use."""
     found: dict[int, tuple[str, Cluster]] = {}
     for name, cluster in clusters.items():
         found.setdefault(id(cluster), (name, cluster))

@@ -1,11 +1,11 @@
-"""What all programs have, put together from their configuration.
+"""Common parts of all programs, built from their configuration.
 
-    sessions        to the API servers; spans, if they are wanted
-    servers         /metrics, /healthz, /readyz, and what else the program serves to people
-    caches          which every replica fills, to be able to work at once
+    sessions        to the API servers; spans, if enabled
+    servers         /metrics, /healthz, /readyz, and pages of the program for users
+    caches          filled by every replica, to be able to work at once
     events          written until the last moment
-    serving         servers of what the program is for: every replica answers
-    election        if the program has a leader: what follows starts when this replica leads
+    serving         servers of the program's purpose: every replica answers
+    election        if the program has a leader: the rest starts when this replica leads
     work            the control loops
 
 Each starts when the one before is ready, and they stop in reverse.
@@ -39,25 +39,25 @@ class CacheUser(Protocol):
     """Holds stores of clusters while the process runs."""
 
     async def start(self) -> None:
-        """Acquires stores; may wait for those that are not needed at the start."""
+        """Acquire stores; may wait for those that are not needed at the start."""
 
     async def close(self) -> None:
-        """Gives the stores back."""
+        """Release the stores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a program has besides what all programs have. The sum of two is one process that is both.
+    """Own parts of a program, in addition to the common ones. The sum of two is one process with both.
 
     Attributes:
-        alive: checks of liveness, beside that the process answers.
-        checks: of readiness, beside those of the caches.
+        alive: liveness checks, in addition to an answer of the process.
+        checks: readiness checks, in addition to those of the caches.
         servers: started with those of metrics and probes.
-        caches: what every replica watches beside what is watched already.
+        caches: watches of every replica, in addition to the existing ones.
         ready: started with the caches.
-        metrics: beside those of caches; computed when they are scraped.
-        pages: served beside the metrics, by the first part of their path.
-        serving: servers that every replica has when all that is above is ready.
+        metrics: in addition to those of caches; computed during a scrape.
+        pages: served with the metrics, by the first part of their path.
+        serving: servers of every replica that start when all of the above is ready.
         work: only of the leader, if the program elects one.
     """
 
@@ -86,15 +86,16 @@ class Parts:
 
 
 class Composition(Generic[C]):
-    """The clusters of a process and all that depends on nothing else; `groups` adds what the program has besides.
+    """Clusters of a process and the parts that depend on nothing else; `groups` adds the program's own parts.
 
-    Those that are there at the start are connected; the program opens and closes others in `clusters` while it runs.
+    Configured clusters are connected; the program opens and closes others in `clusters` while it runs.
 
     Args:
-        service: what spans name as their service.
+        service: name of the service in spans.
         elects: whether the program has a leader.
 
-    Raises: ConfigurationError: a cluster can't be connected to.
+    Raises:
+        ConfigurationError: a cluster cannot be connected to.
     """
 
     abort_on = (LeadershipLost,)
@@ -126,9 +127,10 @@ class Composition(Generic[C]):
             self._elector = self._new_elector(election)
 
     def groups(self, parts: Parts) -> Groups:
-        """All components, in the order of their start.
+        """Return all components, in the order of their start.
 
-        Raises: OSError: the address of a server is taken.
+        Raises:
+            OSError: the address of a server is taken.
         """
         config, grace_period = self.config, self.config.graceful_shutdown_timeout
         caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
@@ -149,7 +151,7 @@ class Composition(Generic[C]):
         ]
 
     def describe_leader(self, annotations: Mapping[str, str]) -> None:
-        """Has the Lease say these while this replica leads."""
+        """Set annotations of the Lease while this replica leads."""
         if self._elector:
             self._elector.annotations = annotations
 
@@ -187,7 +189,7 @@ class Composition(Generic[C]):
 
 
 class AtStop:
-    """Needs no start, but something has to be done when the process stops."""
+    """Component without a start that has work to do when the process stops."""
 
     def __init__(self, name: str, stop: Callable[[], Awaitable[None]]) -> None:
         self.name = name
@@ -204,7 +206,7 @@ class AtStop:
 
 
 class Metrics:
-    """Computes metrics when they are scraped, while the program runs."""
+    """Computes metrics during a scrape while the program runs."""
 
     name = "metrics"
 
@@ -225,7 +227,7 @@ class Metrics:
 
 
 class ReadyCaches:
-    """The caches that every replica holds: those that are filling already, and those of the users."""
+    """Caches of every replica: those that are filling already, and those of the users."""
 
     name = "caches"
 
@@ -253,7 +255,7 @@ class ReadyCaches:
 
 
 class Election:
-    """Is started once this process leads; losing the lead is its failure."""
+    """Starts when this process leads; losing the lead is its failure."""
 
     name = "leader election"
 
@@ -276,7 +278,7 @@ class Election:
         await _ended(self._running)
 
     async def stop(self) -> None:
-        """Gives the lease up; whatever acts in its name has stopped before."""
+        """Release the lease; all work that depends on it has stopped before."""
         if self._running is not None:
             await cancelled(self._running)
 
@@ -286,7 +288,7 @@ class Election:
 
 
 async def _ended(task: asyncio.Task[None] | None) -> None:
-    """Returns or raises as the task does, but cancelling this does not cancel the task."""
+    """Return or raise as the task does, but cancelling this does not cancel the task."""
     if task is not None:
         await asyncio.wait((task,))
         if not task.cancelled():

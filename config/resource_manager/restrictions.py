@@ -1,6 +1,6 @@
-"""What ManagedResources may do, `controllers.managedResource.restrictions`. Without settings: what the agent may do.
+"""Limits of ManagedResources, `controllers.managedResource.restrictions`. Without settings, the rights of the agent.
 
-Unknown fields are errors here, not warnings: a mistyped name would leave a door open.
+Unknown fields are errors here, not warnings: a mistyped name would leave a hole.
 """
 
 import re

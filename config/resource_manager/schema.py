@@ -1,8 +1,8 @@
-"""Every field of the resource manager's configuration file: name, type, default, rules and effect.
+"""All fields of the resource manager's configuration file: name, type, default, rules and effect.
 
 The names in the file are the attributes in camel case; times are seconds here and Go durations there. Rules of a block
-with a switch hold only while it is on, unless they say otherwise; rules between fields are its method `errors`.
-Whatever is declared here appears in the reference of docs/configuration.md.
+with a switch only hold while it is on, unless marked otherwise; rules between fields are its method `errors`. All
+fields appear in the reference of docs/configuration.md.
 """
 
 from collections.abc import Iterator

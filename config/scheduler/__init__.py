@@ -1,4 +1,4 @@
-"""The configuration of the scheduler."""
+"""Configuration of the scheduler."""
 
 from typing import TYPE_CHECKING
 

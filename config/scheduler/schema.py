@@ -1,4 +1,4 @@
-"""Every field of the scheduler's configuration file."""
+"""All fields of the scheduler's configuration file."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -73,5 +73,5 @@ class SchedulerConfiguration(ElectingConfiguration, _Connections):
 
     @property
     def controllers(self) -> Schedulers:
-        """As other programs call them."""
+        """Name of the section in other programs."""
         return self.schedulers

@@ -1,4 +1,4 @@
-"""The configuration of the webhooks of a garden: admission of the garden API."""
+"""Configuration of the webhooks of a garden: admission of the garden API."""
 
 from typing import TYPE_CHECKING
 

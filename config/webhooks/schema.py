@@ -1,4 +1,4 @@
-"""Every field of the configuration file of a garden's webhooks."""
+"""All fields of the configuration file of a garden's webhooks."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,7 +40,7 @@ class Garden:
 
     @property
     def enabled(self) -> bool:
-        """The file is for nothing else."""
+        """Always true: the program has no other purpose."""
         return True
 
 
