@@ -1,4 +1,4 @@
-"""What only a leader runs: following the kinds of clusters, and the control loops."""
+"""Work of the leader: following the kinds of clusters, and the control loops."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,16 +23,16 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Controllers:
-    """The control loops of a leader; a component in the sense of `process.runner`.
+    """Control loops of a leader; a component in the sense of `process.runner`.
 
-    When a cluster was restored from a backup, what the control loops remember may never have been. So
-    they are made anew, as if this process had just begun to lead.
+    After the restore of a cluster from a backup, the memory of the control loops may be wrong. So they are recreated,
+    as if this process had just begun to lead.
 
     Args:
         clusters: that the control loops work on.
         kinds_of: names of clusters whose CustomResourceDefinitions are followed while they are connected, so that
-            control loops learn of kinds.
-        compose: makes the control loops; called when this process leads.
+        control loops learn of kinds.
+        compose: creates the control loops; called when this process leads.
     """
 
     name = "controllers"
@@ -56,11 +56,11 @@ class Controllers:
         self._restarting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        # Nothing is remembered here yet.
+        # No state here yet.
         self._clusters.history_rewound.clear()
         for cluster in distinct(self._clusters).values():
             cluster.caches.history_rewound.clear()
-        # Before the controllers: what they learn of kinds from now on is corrected when it changes.
+        # Before the controllers: changes correct the kinds that they learn from now on.
         self._unsubscribe = self._clusters.subscribe(self._connections_changed)
         self._connections_changed()
         await asyncio.gather(*(kinds.tried(timeout=_KINDS_SECONDS) for kinds in self._kinds))
@@ -75,7 +75,7 @@ class Controllers:
             await self._restarting
 
     async def _history_rewound(self) -> bool:
-        """Wait until the control loops are to be made anew; False if they have all ended by themselves."""
+        """Wait for a reason to recreate the control loops; False if all have ended by themselves."""
         news = asyncio.create_task(self._clusters.history_rewound.wait())
         running = set(self._running)
         try:
@@ -99,7 +99,7 @@ class Controllers:
         await self.start()
 
     async def stop(self) -> None:
-        """Takes no key any more, lets running passes finish for a while, so that they can say how it went."""
+        """Take no further keys, and let running passes finish for a while, so that they can report their result."""
         if self._restarting is not None:
             await cancelled(self._restarting)
         for loop in self._loops:
@@ -126,7 +126,7 @@ class Controllers:
                 starting.create_task(loop.start(), name=f"start {loop.controller.name}")
 
     def _connections_changed(self) -> None:
-        """Follows the kinds of what is connected now; those of a cluster that went are followed no more."""
+        """Follow the kinds of the connected clusters, and stop following those of others."""
         found = [self._clusters[name] for name in self._kinds_of if name in self._clusters]
         followed = [kinds for kinds in self._kinds if kinds.cluster in found]
         for cluster in found:
@@ -140,17 +140,18 @@ class Controllers:
 
 
 def group_of_crd(name: str) -> str:
-    """`widgets.example.com` is a kind of the group `example.com`."""
+    """Return the group in the name of a CustomResourceDefinition: `example.com` for `widgets.example.com`."""
     return name.partition(".")[2]
 
 
 class KindsFollower:
-    """Follows kinds that come, change and go in a cluster, by way of its CustomResourceDefinitions.
+    """Follows new, changed and deleted kinds of a cluster by its CustomResourceDefinitions.
 
-    Only their metadata is watched: that one changed is enough to know, since its name ends in the group. What was known
-    of the group is forgotten, watches that wait for one of its kinds try again at once, and control loops learn of it.
-    Where CustomResourceDefinitions may not be read, everything still works, only later: unknown kinds are asked for
-    again now and then.
+    Only their metadata are watched: a change suffices, since the name ends in the group. Knowledge about the group is
+    discarded, watches that wait for one of its kinds retry at once, and control loops are notified.
+
+    If CustomResourceDefinitions may not be read, everything still works, only later: unknown kinds are requested again
+    now and then.
 
     Args: on_change: called with a group whose kinds changed.
     """
@@ -161,7 +162,7 @@ class KindsFollower:
         self._unsubscribe = cluster.caches.acquire(CRDS_VIEW).subscribe(self._changed)
 
     async def tried(self, *, timeout: float) -> None:
-        """Returns when the present ones are known, or could not be read, at most after so many seconds."""
+        """Return when the present ones are known, or could not be read, at most after so many seconds."""
         await self.cluster.caches.tried(CRDS_VIEW, timeout=timeout)
 
     async def close(self) -> None:

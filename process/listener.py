@@ -1,7 +1,7 @@
-"""Accepts the connections of a server, and gives each to a protocol of its own, once its TLS handshake is complete.
+"""Accepts the connections of a server, and gives each its own protocol after its TLS handshake.
 
-Handshakes in progress are bounded in time, and in number: a new one takes the place of the one that has gone on for
-longest, so that a client that is quick is served however many others say nothing.
+Handshakes in progress are bounded in time, and in number: a new one replaces the longest one, so that a quick client is
+served however many others send nothing.
 
 If the process has no file descriptor left, a handshake or a connection of this server is closed for the new one. One
 descriptor is kept in reserve for a server that has none to close.
@@ -24,11 +24,11 @@ HANDSHAKE_SECONDS = 10.0
 _NO_RESOURCES_SECONDS = 1.0
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 _CLOSING_SECONDS = 0.02
-"""Until a connection that was aborted has given its file descriptor back."""
+"""Seconds until an aborted connection has released its file descriptor."""
 
 
 class Listener:
-    """Accepts from when it is made until `close`, which does not close the socket.
+    """Accepts connections from its creation until `close`, which does not close the socket.
 
     Args:
         make_room: closes a connection of the server; False if there is none that may be closed.
@@ -51,18 +51,18 @@ class Listener:
         self._reserve: int | None = None
         self._most_handshakes = most_connections(HANDSHAKES)
         self._handshakes: dict[asyncio.Task[None], None] = {}
-        """Those in progress, as they came."""
+        """Handshakes in progress, in order of arrival."""
         self._log = get_logger("server")
         self._accepting = asyncio.create_task(self._accept())
 
     async def close(self) -> None:
-        """Accepts no more; what goes on in handshakes is not ended."""
+        """Accept no more connections; handshakes continue."""
         self._accepting.cancel()
         await asyncio.wait({self._accepting})
         self._release_reserve()
 
     async def give_up(self) -> None:
-        """Ends the handshakes that are still in progress."""
+        """End the handshakes that are still in progress."""
         handshakes = list(self._handshakes)
         for handshake in handshakes:
             handshake.cancel()
@@ -75,7 +75,7 @@ class Listener:
             try:
                 connection, _ = await loop.sock_accept(self._socket)
             except ConnectionError:
-                continue  # it was given up before it was accepted
+                continue  # the client left before it was accepted
             except OSError as error:
                 await self._recover(error)
                 continue
@@ -117,7 +117,7 @@ class Listener:
         return True
 
     async def _connect(self, connection: socket.socket) -> None:
-        # Clients that go away, or do not speak TLS, are no error of ours.
+        # Clients that disconnect, or do not speak TLS, are not our errors.
         with contextlib.suppress(OSError):
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._protocol,

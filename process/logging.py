@@ -3,13 +3,13 @@
 As JSON:  {"level":"info","ts":"2024-09-19T14:56:41.123Z","logger":"webhook.x","msg":"…","field":"value"}
 As text:  2024-09-19T14:56:41.123Z<TAB>INFO<TAB>webhook.x<TAB>…<TAB>{"field":"value"}
 
-In both, what a terminal would obey is escaped, and so is what would look like another entry or column. As text, a stack
-trace alone has lines of its own, each with a tab before it.
+Both escape control sequences of terminals, and text that would look like another entry or column. As text, only a stack
+trace has its own lines, each with a tab before it.
 
-Entries come from structlog loggers (`get_logger`, or `structlog.get_logger(name)` in layers below this one) and
-from the standard library's loggers (aiohttp, asyncio); both take the same way: context variables are merged,
-sampling drops floods, credentials are cut out, and one renderer writes the line. A level that is switched off
-costs one call of an empty function.
+Entries come from structlog loggers (`get_logger`, or `structlog.get_logger(name)` in layers below this one) and from
+the standard library's loggers (aiohttp, asyncio); both are processed in the same way: context variables are merged,
+sampling drops floods, credentials are cut out, and one renderer writes the line. A disabled level costs one call of an
+empty function.
 
 There are three levels, as in the original: debug, info, error. Warnings count as info, critical errors as error.
 """
@@ -52,9 +52,9 @@ def configure_logging(
     stream: TextIO | None = None,
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """Sets up logging of the whole process, structlog's and the standard library's, to standard error by default.
+    """Set up logging of the whole process, structlog's and the standard library's, to standard error by default.
 
-    The clock gives seconds since the epoch, for time stamps and sampling.
+    The clock returns Unix time in seconds, for time stamps and sampling.
     """
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -75,16 +75,16 @@ def configure_logging(
 
 
 def get_logger(name: str = "", **fields: Any) -> FilteringBoundLogger:
-    """A logger; the name is dotted, such as `webhook.seccomp-profile`. The fields are part of each entry."""
+    """Return a logger with a dotted name, such as `webhook.seccomp-profile`. The fields are part of each entry."""
     names = (name,) if name else ()
     return cast("FilteringBoundLogger", structlog.get_logger(*names, **fields))
 
 
 class Sampling:
-    """Lets pass the first 100 entries of a level and message in a second, then every 100th.
+    """Passes the first 100 entries of a level and message in a second, then every 100th.
 
-    Windows begin with the first entry after the end of the last one. Only so many messages are counted apart
-    within a window; the rest share one counter, so that messages made of variable text cannot fill memory.
+    Windows begin with the first entry after the end of the last one. The number of messages with separate counters in a
+    window is limited; the rest share one counter, so that messages with variable text cannot fill memory.
     """
 
     FIRST = 100
@@ -138,7 +138,7 @@ class Renderer:
 
 
 def _error_fields(entry: EventDict, *, with_stacktrace: bool) -> dict[str, Any]:
-    """Takes the exception out of the entry, whichever way it was given, as text and stack trace."""
+    """Move the exception out of the entry, in any of its forms, and return it as text and stack trace."""
     exception = entry.pop("exc_info", None)
     if exception is True:
         exception = sys.exc_info()[1]
@@ -176,7 +176,7 @@ def _dump(value: dict[str, Any]) -> bytes:
 
 
 class _LineWriter:
-    """The end of structlog's chain. Its name is the name that the logger was asked for by."""
+    """End of structlog's chain. Its name is the name passed to `get_logger`."""
 
     __slots__ = ("_stream", "name")
 
@@ -189,13 +189,13 @@ class _LineWriter:
             self._stream.buffer.write(line + b"\n")
             self._stream.flush()
         except (OSError, ValueError):
-            pass  # the log has no reader any more; the work goes on
+            pass  # the log has no reader any more; the work continues
 
     debug = info = warning = warn = error = exception = critical = fatal = log = msg
 
 
 class _StandardHandler(logging.Handler):
-    """Takes entries of the standard library's loggers the same way."""
+    """Processes entries of the standard library's loggers in the same way."""
 
     def __init__(self, stream: TextIO, processors: Iterable[Processor]) -> None:
         super().__init__()

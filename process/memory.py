@@ -1,10 +1,11 @@
-"""Memory that is free goes back to the system; and how much there may be.
+"""Return of free memory to the system, and the memory limit.
 
-The C library keeps what was freed as long as something above it is in use. After hundreds of connections at once, each
-with its buffers for TLS, that can be twice the memory of the whole process, and looks like a leak.
+The C library keeps freed memory as long as something above it is in use. After hundreds of simultaneous connections,
+each with its buffers for TLS, that can be twice the memory of the whole process, and looks like a leak.
 
-A buffer for TLS is 256 kB, mostly untouched. Once the first was freed, the C library takes such sizes for usual and
-puts further ones among all that is small. Where one was, small things settle, and pages are hardly ever free again.
+A buffer for TLS is 256 kB, mostly untouched. After the first one is freed, the C library regards such sizes as usual
+and puts further ones among small objects. Small objects then settle in their place, and pages are hardly ever free
+again.
 """
 
 import asyncio
@@ -13,30 +14,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""As a container sees its own: of the second version of control groups, and of the first."""
+"""A container's own limit: of the second version of control groups, and of the first."""
 
 _NO_LIMIT = 1 << 60
-"""The first version has no word for it, but a number that is about so large."""
+"""The first version has no value for unlimited, only a number of about this size."""
 
 
 _MMAP_THRESHOLD = -3
-"""The name of the setting in malloc.h."""
+"""Name of the setting in malloc.h."""
 _LARGE = 128 << 10
 
 
 def keep_large_apart() -> None:
-    """Whatever is larger than 128 kB is mapped by itself, and unmapped when it is freed.
+    """Map blocks larger than 128 kB separately, and unmap them when they are freed.
 
-    For programs with many connections and few requests: it makes the reading of an answer some microseconds longer.
+    For programs with many connections and few requests: reading a response takes some microseconds longer.
     """
     if (mallopt := _of_the_c_library("mallopt")) is not None:
         mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 class MemoryReturn:
-    """Gives back what is free, now and then; a component in the sense of `process.runner`.
+    """Returns free memory periodically; a component in the sense of `process.runner`.
 
-    Args: every: seconds; to look through the memory takes about a millisecond.
+    Args: every: seconds; searching the memory takes about a millisecond.
     """
 
     name = "memory return"
@@ -58,7 +59,7 @@ class MemoryReturn:
 
 
 def memory_limit(files: tuple[Path, ...] = _LIMITS) -> float:
-    """Bytes that the container may use; infinite without a limit, or where none can be found out."""
+    """Return the bytes that the container may use; infinite without a limit, or if it is unknown."""
     for file in files:
         try:
             limit = int(file.read_text())
@@ -70,7 +71,7 @@ def memory_limit(files: tuple[Path, ...] = _LIMITS) -> float:
 
 
 def _of_the_c_library(name: str) -> Callable[..., int] | None:
-    """Other C libraries than that of GNU have no such functions, and need none."""
+    """Return a function of the GNU C library; None in others, which do not need it."""
     try:
         function: Callable[..., int] = getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError):

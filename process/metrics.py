@@ -1,10 +1,10 @@
-"""`/metrics`, what else a program shows beside it, and `/debug/pprof` when profiling is on.
+"""Serve `/metrics`, further pages of a program, and `/debug/pprof` when profiling is on.
 
-All metrics live in prometheus_client's default registry, next to its collectors for the process (`process_*`) and
-the interpreter. Exposition is plain text or OpenMetrics as the scraper asks, compressed if it accepts gzip.
+All metrics live in prometheus_client's default registry, next to its collectors for the process (`process_*`) and the
+interpreter. Exposition is plain text or OpenMetrics as the scraper requests, compressed if it accepts gzip.
 
-The profiling endpoints have the paths of the original but hold what Python can report: a deterministic profile of
-the event loop's thread, and the stacks of all tasks.
+The profiling endpoints have the paths of the original but contain data that Python can report: a deterministic profile
+of the event loop's thread, and the stacks of all tasks.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ symbol             not available
 def _tasks() -> float:
     try:
         return len(asyncio.all_tasks())
-    except RuntimeError:  # asked from outside the event loop
+    except RuntimeError:  # called from outside the event loop
         return 0.0
 
 
@@ -50,11 +50,11 @@ asyncio_tasks.set_function(_tasks)
 def describe_process(
     *, version: str, configuration: bytes, prefix: str, registry: CollectorRegistry = REGISTRY
 ) -> None:
-    """Sets the metrics by which replicas differ: their version and a hash of the effective configuration.
+    """Set the metrics that distinguish replicas: their version and a hash of the effective configuration.
 
     The configuration has to be in a stable form; its hash is 48 bits, exact in a float.
     """
-    # The time of creation of each counter and histogram: a third more series that no dashboard reads.
+    # The creation time of each counter and histogram: a third more series that no dashboard reads.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left it without annotations
     build_info = Gauge(f"{prefix}_build_info", "Always 1; labels describe the build.", ["version"], registry=registry)
     build_info.labels(version=version).set(1)
@@ -71,7 +71,7 @@ def describe_process(
 class MetricsHandler:
     """Answers scrapes and, if allowed, profiling requests.
 
-    Args: pages: what else is served, by the first part of the path.
+    Args: pages: further pages, by the first part of the path.
     """
 
     def __init__(
@@ -164,6 +164,6 @@ def _task_stacks() -> str:
 def metrics_server(
     *, host: str, port: int, profiling: bool = False, pages: Mapping[str, Handler] = MappingProxyType({})
 ) -> HttpServer:
-    """The metrics server, not yet bound."""
+    """Return the metrics server, not yet bound."""
     handler = MetricsHandler(profiling=profiling, pages=pages)
     return HttpServer("metrics", handler, host=host, port=port, max_connections=32)

@@ -1,7 +1,7 @@
-"""Limit of open files (RLIMIT_NOFILE), and the part of it that the clients of a server may take.
+"""Limit of open files (RLIMIT_NOFILE), and the share of it for the clients of a server.
 
 A connection is an open file. Without a limit below that of the process, idle clients would keep the process from
-accepting probes, and from opening files and connections of its own.
+accepting probes, and from opening its own files and connections.
 """
 
 import contextlib
@@ -9,12 +9,12 @@ import resource
 
 _ENOUGH = 65_536
 _PARTS = 8
-"""A server may take one for its connections and one for TLS handshakes; no program has more than four servers."""
+"""A server may take one part for its connections and one for TLS handshakes; no program has more than four servers."""
 _FEWEST = 4
 
 
 def raise_limit() -> None:
-    """Raise the soft limit to the hard one, at most to what any program needs."""
+    """Raise the soft limit to the hard one, up to the maximum that any program needs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -24,7 +24,7 @@ def raise_limit() -> None:
 
 
 def most_connections(wanted: int) -> int:
-    """How many connections a server that wants so many may have."""
+    """Return the number of connections for a server that wants so many."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return share(wanted, limit=_ENOUGH if soft == resource.RLIM_INFINITY else soft)
 

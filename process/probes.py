@@ -1,14 +1,14 @@
 """Liveness and readiness over HTTP: `/healthz`, `/readyz`, and single checks below them.
 
-Bodies are those of the original, since people and scripts read them. An aggregate answers `ok`; with `?verbose`,
-or when a check fails, it lists all checks but withholds reasons, because the endpoint is public. The reason is
-in the log and in the answer for the single check.
+Bodies are those of the original, since users and scripts read them. An aggregate answers `ok`; with `?verbose`, or when
+a check fails, it lists all checks but withholds reasons, because the endpoint is public. The reason is in the log and
+in the response of the single check.
 
 Probes must stay cheap and quick: a check has a time limit, and probes that arrive while it runs share its result.
 
-Liveness says whether this process can answer, and what its program adds. What a restart does not mend, an API server
-that is away above all, is no part of it: it would stop all replicas at once, and those of the webhooks are needed by
-another cluster.
+Liveness covers whether this process can answer, and checks that its program adds. It excludes problems that a restart
+does not repair, above all an unreachable API server: that would stop all replicas at once, and another cluster needs
+those of the webhooks.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Clock = Callable[[], float]
 
 
 class CheckFailed(Exception):
-    """The check found something wrong; the text is the reason."""
+    """The check failed; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ PING = HealthCheck("ping", _always_good)
 
 
 def cached(check: HealthCheck, *, timeout: float = 4.0, clock: Clock = time.monotonic) -> HealthCheck:
-    """The same check, run at most once in five seconds, good or bad, and each time bounded."""
+    """Return the same check, run at most once in five seconds, whatever its result, with a time limit for each run."""
     shared = _SharedRun(check, timeout=timeout, keep=5.0, clock=clock)
 
     async def run() -> None:
@@ -66,7 +66,7 @@ def cached(check: HealthCheck, *, timeout: float = 4.0, clock: Clock = time.mono
 
 
 def informer_sync(name: str, problem: Callable[[], str]) -> HealthCheck:
-    """Whether the watches of a cluster that this process needs have seen, and see, all that is there."""
+    """Return the check that the watches that this process needs of a cluster are complete and current."""
 
     async def run() -> None:
         if reason := problem():
@@ -87,12 +87,12 @@ class _SharedRun:
         self._result: tuple[float, str | None] | None = None
 
     async def reason(self) -> str | None:
-        """Why the check fails; None if it is good."""
+        """Return the reason of a failure; None if the check passes."""
         if self._result is not None and self._clock() - self._result[0] < self._keep:
             return self._result[1]
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run(), name=f"health check {self._check.name}")
-        # A caller that goes away must not end the run for the others.
+        # A caller that disconnects must not end the run for the others.
         return await asyncio.shield(self._running)
 
     async def _run(self) -> str | None:
@@ -102,13 +102,13 @@ class _SharedRun:
                 await self._check.run()
         except TimeoutError as error:
             reason = f"no result within {format_duration(self._timeout)}" if limit.expired() else error_text(error)
-        except Exception as error:  # noqa: BLE001 - whatever a check raises is its reason
+        except Exception as error:  # any error of a check is its reason
             reason = error_text(error)
         self._result = (self._clock(), reason)
         return reason
 
 
-# --- answers
+# --- responses
 
 
 class CheckStatus(NamedTuple):
@@ -120,7 +120,7 @@ class CheckStatus(NamedTuple):
 def render_aggregate(
     statuses: Iterable[CheckStatus], *, verbose: bool = False, unknown_excludes: Sequence[str] = ()
 ) -> tuple[int, str]:
-    """HTTP status and body for all checks of one endpoint."""
+    """Return HTTP status and body for all checks of one endpoint."""
     ordered = sorted(statuses)
     failed = any(not status.healthy for status in ordered)
     if not failed and not verbose:
@@ -143,8 +143,8 @@ def render_aggregate(
 class ProbeHandler:
     """Answers probes: `handler(path, …)` for each endpoint such as `/readyz`.
 
-    Args: endpoints: their checks, or what gives those of the moment; a name stands for the same check as long as it is
-        among them.
+    Args: endpoints: checks, or a function that returns the current ones; a name denotes the same check as long as it is
+    present.
     """
 
     def __init__(self, endpoints: Mapping[str, Checks], *, timeout: float = 10.0) -> None:
@@ -197,6 +197,6 @@ def _plain(status: int, text: str) -> web.Response:
 
 
 def probe_server(*, healthz: Sequence[HealthCheck] = (), readyz: Checks, host: str, port: int) -> HttpServer:
-    """The health-probe server, not yet bound."""
+    """Return the health-probe server, not yet bound."""
     handler = ProbeHandler({"/healthz": [PING, *healthz], "/readyz": readyz})
     return HttpServer("health probes", handler, host=host, port=port)

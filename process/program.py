@@ -1,8 +1,8 @@
-"""What a program is, and how one is run: from the command line to its components.
+"""Definition of a program, and its run: from the command line to its components.
 
-An executable has one program or several: the `kind` in the configuration file says which of them it is to be, and
-nothing of the others is imported. Errors of command line and configuration end the process here, with a hint how to use
-it; all later ones are `process.runner`'s business.
+An executable has one program or several: the `kind` in the configuration file selects the program, and nothing of the
+others is imported. Errors of command line and configuration end the process here, with a usage hint; `process.runner`
+handles all later ones.
 """
 
 import argparse
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
     from process.runner import Groups
 
     Compose = Callable[[Composition[C]], Parts]
-    """Adds what is a program's own to what all programs have."""
+    """Adds a program's own parts to the common ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program(Generic[C]):
-    """A program. To make one imports nothing of what it consists of.
+    """A program. Its definition does not import its parts.
 
     Attributes:
         name: on the command line and in traces.
         summary: a sentence for `--help`.
         elects: whether one replica leads, by the Lease of the configuration; if not, all serve alike.
-        compose: imports what the program consists of.
+        compose: imports the parts of the program.
     """
 
     name: str
@@ -81,23 +81,23 @@ class Exit(Exception):
         self.stderr = stderr
 
     def show(self) -> int:
-        """Prints the texts and returns the exit code."""
+        """Print the texts and return the exit code."""
         for stream, text in ((sys.stderr, self.stderr), (sys.stdout, self.stdout)):
             try:
                 if text:
                     print(printable(text.rstrip("\n"), keep=LINES), file=stream, flush=True)
-            except BrokenPipeError:  # as by `--help | head`: the reader has seen enough
+            except BrokenPipeError:  # as by `--help | head`
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return self.code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What was given; empty where a flag was not. `process.configuration.overrides` reads the addresses."""
+    """Values of flags; empty if a flag is not set. `process.configuration.overrides` parses the addresses."""
 
     config: str
     extra_namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By the name of the cluster."""
+    """Namespaces by the name of the cluster."""
     health_probe_bind_address: str = ""
     metrics_bind_address: str = ""
     version: str = "false"
@@ -106,11 +106,11 @@ class Flags:
 
     @property
     def version_override(self) -> str:
-        """The version to report, empty when the command line sets none."""
+        """Return the version to report; empty if the command line sets none."""
         return self.version if self.version.startswith("v") else ""
 
     def flag_lines(self) -> list[str]:
-        """The lines to log at the start, one a flag, by name."""
+        """Return the lines to log at the start, one per flag, by name."""
         values = {"help": "false", "check": str(self.check).lower()}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
@@ -122,12 +122,12 @@ class Flags:
 
 
 def run(programs: Sequence[Program[Any]], *, version: str, commands: Mapping[str, str] = _NO_COMMANDS) -> Never:
-    """Runs the program that the configuration file is for; the first one, if the file has no kind.
+    """Run the program of the configuration file; the first one, if the file has no kind.
 
     Args:
         programs: of the executable.
         version: that the executable reports, such as `v1.2.3`.
-        commands: what else the executable does, for `--help`: summaries by name.
+        commands: further commands of the executable, for `--help`: summaries by name.
     """
     try:
         flags = parse(sys.argv[1:], programs, version=version, commands=commands)
@@ -140,7 +140,11 @@ def run(programs: Sequence[Program[Any]], *, version: str, commands: Mapping[str
 
 
 def _configured(flags: Flags, programs: Sequence[Program[Any]]) -> tuple[Program[Any], LoadedConfig[Any]]:
-    """Raises Exit if the configuration can't be used; with the reason, and a hint how to use the program."""
+    """Return the selected program and its configuration.
+
+    Raises:
+        Exit: the configuration is invalid; with the reason, and a usage hint.
+    """
     overrides = Overrides(
         health_probe_bind_address=flags.health_probe_bind_address,
         metrics_bind_address=flags.metrics_bind_address,
@@ -156,7 +160,7 @@ def _configured(flags: Flags, programs: Sequence[Program[Any]]) -> tuple[Program
 
 
 def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any], *, version: str) -> Never:
-    # Not before: this takes most of the time of a start.
+    # Not earlier: this takes most of the time of a start.
     from process.composition import Composition
     from process.metrics import describe_process
     from process.runner import run_process
@@ -197,9 +201,10 @@ def parse(
     version: str,
     commands: Mapping[str, str] = _NO_COMMANDS,
 ) -> Flags:
-    """Reads the command line of an executable; its first program is what it calls itself.
+    """Parse the command line of an executable; its first program gives it the name.
 
-    Raises: Exit: with code 0 after `--help` and `--version`, with code 1 for whatever is wrong with it.
+    Raises:
+        Exit: with code 0 after `--help` and `--version`, with code 1 for any error.
     """
     program, component = programs[0].name, programs[0].component.name
     clusters = tuple(dict.fromkeys(cluster for each in programs for cluster in each.component.clusters))
@@ -237,7 +242,7 @@ def parse(
 
 
 def start_failure(text: str, *, program: str) -> Exit:
-    """The way to end for an error before logging is set up: command line, configuration file, logging.
+    """Return the exit for an error before logging is set up: command line, configuration file, logging.
 
     The text goes to standard output, usage and text to standard error.
     """
@@ -247,7 +252,7 @@ def start_failure(text: str, *, program: str) -> Exit:
 
 
 def _summary(programs: Sequence[Program[Any]]) -> str:
-    """What the programs do, by the kind of their configuration if there are several."""
+    """Return the summaries of the programs, by the kind of their configuration if there are several."""
     summaries = [f"{program.component.kind}: {program.summary}" for program in programs]
     return "\n".join(summaries) if len(programs) > 1 else programs[0].summary
 

@@ -1,10 +1,8 @@
-"""Makes values fit for a log entry: no credentials, no whole objects, bounded size, plain JSON types.
+"""Conversion of values for log entries: no credentials, no whole objects, bounded size, plain JSON types.
 
-Log entries leave the cluster's trust boundary, so secrecy does not depend on each caller's care: fields whose
-name says that they hold a credential are replaced, and what looks like a credential inside any other text
-(bearer tokens, JSON Web Tokens, private keys, passwords in URLs) is cut out.
-
-Kubernetes objects are reduced to namespace and name.
+Log entries leave the cluster's trust boundary, so secrecy does not depend on each caller's care: fields with the name
+of a credential are replaced, and likely credentials inside any other text (bearer tokens, JSON Web Tokens, private
+keys, passwords in URLs) are cut out. Kubernetes objects are reduced to namespace and name.
 """
 
 import re
@@ -25,7 +23,7 @@ _MAX_DEPTH = 6
 _SECRET_NAMES = frozenset({"data", "stringdata", "binarydata", "tlskey", "clientkeydata", "privatekey", "cookie"})
 _SECRET_ENDINGS = ("token", "password", "passwd", "kubeconfig", "authorization", "clientsecret", "credentials")
 
-# Matches start with or need one of these, which is found much faster.
+# Each match starts with or needs one of these, and a search for them is much faster.
 _SUSPICIOUS = re.compile("eyJ|[eE][aA][rR][eE][rR]|PRIVATE KEY|@")
 _CREDENTIAL = re.compile(
     r"(?-i:eyJ)[\w-]{8,}(?:\.[\w-]*){0,2}"
@@ -37,7 +35,7 @@ _CREDENTIAL = re.compile(
 
 
 def redact_text(text: str) -> str:
-    """The text without what looks like a credential, cut off when very long."""
+    """Return the text without likely credentials, cut off if very long."""
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}… ({len(text) - MAX_TEXT} characters more)"
     if _SUSPICIOUS.search(text):
@@ -46,7 +44,7 @@ def redact_text(text: str) -> str:
 
 
 def loggable_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Structured fields as plain JSON values, credentials replaced."""
+    """Return structured fields as plain JSON values, with credentials replaced."""
     return {name: loggable_field(name, value) for name, value in fields.items()}
 
 
@@ -115,9 +113,9 @@ def _identity(namespace: str, name: str) -> dict[str, str]:
 
 
 def error_text(error: BaseException) -> str:
-    """One error as its own text, several as `[e1, e2]` without duplicates, as aggregates of Go read.
+    """Return one error as its own text, several as `[e1, e2]` without duplicates, like aggregates of Go.
 
-    An error without a text is called by its type, so that the answer is never empty.
+    An error without a text is shown by its type, so that the result is never empty.
     """
     texts = list(dict.fromkeys(_texts(error)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

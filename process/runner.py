@@ -1,13 +1,13 @@
-"""The life of a process: start components in order, watch over them, stop them in reverse, choose the exit code.
+"""Life of a process: start components in order, watch over them, stop them in reverse, choose the exit code.
 
-Components come in groups. The members of a group start together; the next group waits until all of them are
-ready, which for an elector means: until it leads. From then on a failure of any component ends the process.
+Components come in groups. The members of a group start together; the next group waits until all of them are ready,
+which for an elector means: until it leads. From then on a failure of any component ends the process.
 
     SIGTERM, SIGINT        everything is stopped, last group first, within one grace period in total: exit 0
-    stopped too late       exit 1, with a message; what was not asked to stop yet gets one last second, so that
-                           a lease is released all the same
+    stopped too late       exit 1, with a message; the remaining components are then stopped within one last
+                           second, so that a lease is released all the same
     a component fails      the others are stopped in the same way: exit 1, with its text
-    an error of `abort_on` such as lost leadership: exit 1 at once, since work must not go on one moment longer
+    an error of `abort_on` such as lost leadership: exit 1 at once, since work must not continue one moment longer
     a second signal        exit 1 at once
 
 `Runner` holds the rules and knows neither signals nor standard output; `run_process` adds both.
@@ -33,7 +33,7 @@ _LAST_CHANCE = 1.0
 
 
 class StartError(Exception):
-    """Something outside the program keeps it from starting; the text says what that is."""
+    """An external cause keeps the program from starting; the text names it."""
 
 
 def _is_of_user(error: BaseException) -> bool:
@@ -49,13 +49,13 @@ class Component(Protocol):
     def name(self) -> str: ...
 
     async def start(self) -> None:
-        """Returns when ready. Is cancelled when the process ends earlier; raises when it cannot become ready."""
+        """Return when ready. Is cancelled when the process ends earlier; raises if it cannot become ready."""
 
     async def wait(self) -> None:
-        """Runs along with the started component; raises when it fails. May return if nothing is left to fail."""
+        """Run along with the started component; raises when it fails. May return if nothing is left to fail."""
 
     async def stop(self) -> None:
-        """Stops cleanly. Also called when `start` failed or was cancelled half way."""
+        """Stop cleanly. Also called if `start` failed or was cancelled half way."""
 
 
 Groups = Sequence[Sequence[Component]]
@@ -64,21 +64,21 @@ Compose = Callable[[], Awaitable[Groups]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the process ends: the exit code and what to print, empty for nothing."""
+    """End of the process: the exit code and a message, empty for none."""
 
     code: int
     message: str = ""
 
 
 class Runner:
-    """Runs what `compose` puts together, until it is asked to stop or something fails.
+    """Runs the components of `compose` until a stop is requested or a component fails.
 
     Args:
-        compose: builds the groups of components, in the order of their start. It runs inside the event loop as
-            the first step of the start, so that its errors and signals during it are treated like all others.
+        compose: builds the groups of components, in the order of their start. It runs inside the event loop as the
+        first step of the start, so that its errors and signals during it are treated like all others.
         grace_period: seconds for stopping everything.
         abort_on: types of errors that end the process without stopping anything first.
-        sleep: waits for so many seconds; tests pass their own.
+        sleep: waits for so many seconds; tests replace it.
     """
 
     def __init__(
@@ -95,18 +95,18 @@ class Runner:
         self._sleep = sleep
         self._log = get_logger("runner")
         self._groups: list[list[Component]] = []
-        """What was asked to start and not yet to stop."""
+        """Groups that were started and whose stop has not begun."""
         self._watchers: dict[asyncio.Task[None], Component] = {}
         self._stop_requested = asyncio.Event()
         self._failure: asyncio.Future[BaseException] | None = None
         self._abort: asyncio.Future[BaseException] | None = None
 
     def request_stop(self) -> None:
-        """Asks for a graceful end. May be called at any time, more than once."""
+        """Request a graceful end. May be called at any time, more than once."""
         self._stop_requested.set()
 
     async def run(self) -> Outcome:
-        """Returns when the process should end; whatever still runs then may be abandoned."""
+        """Run until the process should end; components that still run then may be abandoned."""
         loop = asyncio.get_running_loop()
         self._failure, self._abort = loop.create_future(), loop.create_future()
         starting = asyncio.create_task(self._start(), name="start")
@@ -142,7 +142,7 @@ class Runner:
                 async with asyncio.TaskGroup() as members:
                     for component in group:
                         members.create_task(self._start_component(component), name=f"start {component.name}")
-        except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the end of the process
+        except Exception as error:  # any error becomes the end of the process
             self._fail(error, "start")
 
     async def _start_component(self, component: Component) -> None:
@@ -166,12 +166,12 @@ class Runner:
         return self._stop_requested.is_set() or any(end is None or end.done() for end in ends)
 
     def _fail(self, error: BaseException, component: str) -> None:
-        """The first failure ends the process; further ones are logged, unless they say to end at once."""
+        """End the process for the first failure; further ones are logged, unless they have to end it at once."""
         assert self._failure is not None
         assert self._abort is not None
         must_abort = self._is_abort(error)
         what = "Failed while stopping" if self._is_stopping else "Failed"
-        # What a user can mend is one line; a stack trace does not help.
+        # An error that a user can correct is one line; a stack trace does not help.
         self._log.error(what, component=component, error=error_text(error) if _is_of_user(error) else error)
         if must_abort and not self._abort.done():
             self._abort.set_result(error)
@@ -198,14 +198,14 @@ class Runner:
         try:
             await component.stop()
             self._log.debug("Stopped", component=component.name)
-        except Exception as error:  # noqa: BLE001 - one that cannot stop must not keep the others from it
+        except Exception as error:  # one that cannot stop must not prevent the others from stopping
             self._log.error("Failed while stopping", component=component.name, error=error)
         for watcher, watched in list(self._watchers.items()):
             if watched is component:
                 watcher.cancel()
 
     async def _give_up(self, cause: BaseException | None) -> Outcome:
-        """Ends though not everything has stopped; what was not asked yet is, all at once."""
+        """End though not everything has stopped; stop all remaining components at once."""
         for watcher in list(self._watchers):
             watcher.cancel()
         remaining = [component for group in self._groups for component in group]
@@ -227,7 +227,7 @@ async def _first_of(*futures: asyncio.Future[Any]) -> None:
 
 
 async def cancelled(*tasks: asyncio.Task[None]) -> None:
-    """Ends tasks; their errors belong to the code that waits for them."""
+    """Cancel tasks and wait for their end; their errors belong to the code that awaits them."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -238,19 +238,21 @@ _SWITCH_SECONDS = 0.0005
 
 
 def switch_threads_often() -> None:
-    """A thread that computes, decoding megabytes of YAML, must not make the event loop wait 5 ms each time."""
+    """Switch threads often: one that decodes megabytes of YAML must not make the event loop wait 5 ms each time."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def collect_seldom() -> None:
-    """Little garbage has cycles. To look for it after every 700 objects took 7 % of the CPU of applying a thousand."""
+    """Collect garbage seldom: little has cycles. A run after every 700 objects took 7 % of the CPU of applying a
+    thousand.
+    """
     gc.set_threshold(10_000, 10, 10)
 
 
 def run_process(
     compose: Compose, *, grace_period: float = 5.0, abort_on: tuple[type[BaseException], ...] = ()
 ) -> Never:
-    """Runs the components as this process, with its signals, and ends the process."""
+    """Run the components as this process, with its signals, and end the process."""
     import uvloop
 
     switch_threads_often()

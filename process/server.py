@@ -1,15 +1,15 @@
 """A small HTTP server with bounds, for probes, metrics and admission.
 
-It is aiohttp's low-level server: one handler for all paths, no router. Added is what aiohttp leaves open: a client that
-never completes a request, or does not take its answer, is cut off; connections, and the bytes that all of them together
-have sent, are limited (`process.connection_limits`), so that no client can fill this process's memory or use up its
-file descriptors (`process.open_files`).
+It is aiohttp's low-level server: one handler for all paths, no router. It adds limits that aiohttp lacks: a client that
+never completes a request, or does not receive its response, is disconnected; connections, and the unanswered bytes of
+all of them together, are limited (`process.connection_limits`), so that no client can fill this process's memory or
+exhaust its file descriptors (`process.open_files`).
 
-Each connection is a protocol of ours around the one that aiohttp makes for it: it sees what comes before aiohttp does,
-and writes the answer itself, so that the time limit of a request ends only when its answer has been taken. All that is
-used of aiohttp is documented: `web.Server` as a factory of protocols, its runner, `web.BaseRequest` and its stream. The
-only other thing is `BaseRequest.writer` (`webhooks.server`): without its `drain`, clients that ask on and on and read
-no answer would fill the memory.
+Each connection is a protocol of ours around that of aiohttp: it sees data before aiohttp does, and writes the response
+itself, so that the time limit of a request ends only when its response has been received. Only documented parts of
+aiohttp are used: `web.Server` as a factory of protocols, its runner, `web.BaseRequest` and its stream. The only
+exception is `BaseRequest.writer` (`webhooks.server`): without its `drain`, clients that send requests continuously and
+read no response would fill the memory.
 """
 
 import asyncio
@@ -34,28 +34,29 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 HEADER_SECONDS = 32.0
 _RECEIVE_BUFFER = 64 << 10
-"""Bytes of a connection that the system keeps, and that are decrypted at a time: there are many connections."""
+"""Bytes of a connection that the system buffers, and that are decrypted at a time: there are many connections."""
 _CUT_OFF_LOG_SECONDS = 60.0
 _REFUSED_BODY_SECONDS = 2.0
-"""For how long the rest of a refused body is still taken: a client that is cut off while sending sees no answer."""
+"""Seconds in which the rest of a refused body is still received: a client disconnected while sending sees no response.
+"""
 _MOST_AROUND_BODY = 16 << 10
-"""Bytes of a request beside a body of known length. What is more may be further requests: the connection is closed."""
+"""Bytes of a request in addition to a body of known length. More may be further requests: the connection is closed."""
 
 
 class HttpServer:
     """Serves one handler at one address; a component in the sense of `process.runner`.
 
     Args:
-        name: what is served, for error messages, such as `health probes`.
+        name: of the service, for error messages, such as `health probes`.
         host: an address without brackets, a host name, or empty for all addresses, IPv6 and IPv4.
         port: 0 takes a free one, see `port` after `bind`.
         tls: serves HTTPS with this context.
         idle_timeout: seconds after which an idle kept-alive connection is closed.
         header_timeout: seconds within which a new connection must have sent a whole request header.
         request_timeout: seconds for receiving a request's body and answering it.
-        max_buffered: bytes that all clients together may have sent and not got answered.
-        linger: seconds that `stop` goes on taking connections, while every answer asks its client to close; until
-            then all load balancers know that this one goes.
+        max_buffered: unanswered bytes that all clients together may have sent.
+        linger: seconds that `stop` continues to accept connections, while every response requests its client to close;
+        until then all load balancers know that this server stops.
         drain_timeout: seconds that `stop` then waits for requests in flight.
     """
 
@@ -91,7 +92,7 @@ class HttpServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """What is listened on, or what was asked for before `bind`; all addresses are the empty host."""
+        """Address of the socket, or the requested one before `bind`; the empty host stands for all addresses."""
         if self._socket is None:
             return self._host, self._port
         host, port = self._socket.getsockname()[:2]
@@ -107,9 +108,10 @@ class HttpServer:
         return self._listener is not None and not self._closing
 
     def bind(self) -> None:
-        """Takes the address, so that a start fails early; no connection is served before `start`.
+        """Bind the address, so that a start fails early; no connection is served before `start`.
 
-        Raises: OSError: with a message that names server and address.
+        Raises:
+            OSError: with a message that names server and address.
         """
         self._socket = listen(self.name, self._host, self._port)
 
@@ -124,7 +126,7 @@ class HttpServer:
             lingering_time=_REFUSED_BODY_SECONDS,
             access_log=None,
             logger=_DiscreetLogger(logging.getLogger("aiohttp.server"), None),
-            # API servers do not compress requests, and what is compressed has no bound.
+            # API servers do not compress requests, and compressed bodies have no bound.
             auto_decompress=False,
         )
         self._runner = web.ServerRunner(new_protocol, shutdown_timeout=self._drain_timeout)
@@ -134,10 +136,10 @@ class HttpServer:
         )
 
     async def wait(self) -> None:
-        """Returns at once: a server has no work of its own that could fail."""
+        """Return at once: a server has no work of its own that could fail."""
 
     async def stop(self) -> None:
-        """Sends clients away, takes no more connections, waits for requests in flight, closes everything."""
+        """Send clients away, accept no more connections, wait for requests in flight, close everything."""
         if self._listener is not None:
             self._closing = True
             await asyncio.sleep(self._linger)
@@ -150,7 +152,7 @@ class HttpServer:
             self._socket = None
 
     def opened(self, connection: "_Connection", transport: asyncio.Transport) -> None:
-        """Gives a new connection the time for its first header; too many are closed."""
+        """Limit the time for the first header of a new connection; close one beyond the maximum number."""
         connection.limit = asyncio.get_running_loop().call_later(self._header_timeout, transport.close)
         if (superfluous := self._limits.opened(connection)) is not None:
             self._close_for_others([superfluous])
@@ -170,10 +172,10 @@ class HttpServer:
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.transport and request.transport.get_protocol()
         if not isinstance(connection, _Connection):
-            return _last(400)  # it is lost; TLS forgets its protocol a moment before it says so
+            return _last(400)  # it is lost; TLS drops its protocol a moment before it reports that
         connection.end_limit()
         connection.content = request.content
-        # What asyncio.timeout does, at a quarter of its price; this is done for every request.
+        # Like asyncio.timeout, at a quarter of its cost; this runs for every request.
         task = asyncio.current_task()
         assert task is not None
         connection.late = False
@@ -183,7 +185,7 @@ class HttpServer:
             if self._closing or connection.held - (request.content_length or 0) > _MOST_AROUND_BODY:
                 response.force_close()
             try:
-                # aiohttp would do it, but after this; then it finds that it is done, or fails as it does here.
+                # aiohttp would do it, but after this; then it finds it done, or fails as it does here.
                 await response.prepare(request)
                 await response.write_eof()
             except ConnectionError:
@@ -205,10 +207,10 @@ class HttpServer:
             task.uncancel()
             return _last(503, "request timed out\n")
         except ConnectionError:
-            return _last(400)  # the client went away before it had sent all: that is no error
+            return _last(400)  # the client disconnected before it had sent all: not an error
         except web.HTTPException:
             raise
-        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+        except Exception as error:  # one request must not end the process, and needs a response
             self._log.error("Cannot answer a request", server=self.name, error=error)
             return _last(500, "internal server error\n")
 
@@ -232,13 +234,14 @@ class HttpServer:
 
 
 class ListenError(StartError, OSError):
-    """An address can't be listened on."""
+    """An address cannot be listened on."""
 
 
 def listen(name: str, host: str, port: int) -> socket.socket:
-    """A socket that listens at an address; the arguments are those of `HttpServer`.
+    """Return a socket that listens at an address; the arguments are those of `HttpServer`.
 
-    Raises: ListenError: with a message that names server and address.
+    Raises:
+        ListenError: with a message that names server and address.
     """
     host = host.removeprefix("[").removesuffix("]")
     try:
@@ -261,9 +264,9 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 
 class _DiscreetLogger(logging.LoggerAdapter[logging.Logger]):
-    """For aiohttp, which quotes what is no HTTP in errors: there may be a credential in it, and anybody may send it.
+    """Logger for aiohttp, whose errors quote invalid HTTP, with possible credentials, from any client.
 
-    Errors of handlers do not come here.
+    Errors of handlers do not reach it.
     """
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
@@ -274,16 +277,16 @@ class _DiscreetLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 async def read_body(request: web.BaseRequest, *, most: int) -> bytes:
-    """The body of a request.
+    """Return the body of a request.
 
     Raises:
         web.HTTPRequestEntityTooLarge: it has more bytes than that.
-        web.RequestPayloadError: it is no body of HTTP.
-        ConnectionError: the client went away.
+        web.RequestPayloadError: it is not a valid HTTP body.
+        ConnectionError: the client disconnected.
     """
     content = request.content
     if content.is_eof():
-        # Most bodies have come with their header: waiting for a stream takes longer than parsing them.
+        # Most bodies arrive with their header: waiting for a stream takes longer than parsing them.
         body = content.read_nowait()
         if len(body) > most:
             raise web.HTTPRequestEntityTooLarge(most, len(body))
@@ -299,12 +302,12 @@ async def read_body(request: web.BaseRequest, *, most: int) -> bytes:
             if size > most:
                 raise web.HTTPRequestEntityTooLarge(most, size)
     finally:
-        # The error of a connection that breaks off remembers this frame, and with it all that had come.
+        # The error of a broken connection keeps this frame, and with it all received data.
         parts.clear()
 
 
 class _Connection(asyncio.Protocol):
-    """A connection: hands everything to aiohttp's protocol, and notes what it holds and what it is doing."""
+    """A connection: passes everything to aiohttp's protocol, and records its unanswered bytes and its state."""
 
     __slots__ = ("_http", "_server", "content", "held", "late", "limit", "since", "transport")
 
@@ -318,7 +321,7 @@ class _Connection(asyncio.Protocol):
         self.late = False
         """Whether that request took too long."""
         self.content: StreamReader | None = None
-        """The body of that request."""
+        """Body of that request."""
         self.transport: asyncio.Transport | None = None
 
     @property
@@ -349,7 +352,7 @@ class _Connection(asyncio.Protocol):
         self._http.connection_lost(exc)
 
     def cut_off(self, task: "asyncio.Task[Any]") -> None:
-        """Ends the request that is being answered in this task."""
+        """End the request that is being answered in this task."""
         self.late = True
         task.cancel()
 
@@ -360,7 +363,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _last(status: int, text: str = "") -> web.Response:
-    """An answer after which the connection is closed."""
+    """Return a response after which the connection is closed."""
     response = web.Response(status=status, text=text)
     response.force_close()
     return response

@@ -1,11 +1,10 @@
-"""Spans, made and sent by OpenTelemetry; see `kube.runtime.tracing` for where they come from.
+"""Spans, created and sent by OpenTelemetry; see `kube.runtime.tracing` for their origin.
 
-The SDK takes megabytes and a part of a second, so it is imported when tracing starts, and never if it is off.
+The SDK takes megabytes and a part of a second, so it is imported when tracing starts, and never if it is off. Nothing
+waits for the collector. A thread sends ended spans in batches from a bounded queue: if no collector receives them, the
+oldest are lost. Problems are logged once a minute for each kind.
 
-Nothing waits for the collector. A thread sends what has ended, in batches, from a queue with an end: if no collector
-takes the spans, the oldest are lost. What goes wrong is logged once a minute for each sort of trouble.
-
-A caller decides whether a trace is recorded, and hands that on; without a caller, chance decides.
+A caller decides whether a trace is recorded, and passes that on; without a caller, chance decides.
 """
 
 import asyncio
@@ -42,7 +41,11 @@ _MODULES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
 
 def check_installed(settings: Tracing) -> None:
-    """Raises ConfigError if tracing is on and the libraries are not there."""
+    """Check that the libraries are installed if tracing is on.
+
+    Raises:
+        ConfigError: they are missing.
+    """
     if settings.enabled and not all(map(_is_there, _MODULES)):
         detail = (
             "the SDK of OpenTelemetry is not installed: install the package with the extra `tracing`, use an image "
@@ -59,7 +62,7 @@ def _is_there(module: str) -> bool:
 
 
 def parts(settings: Tracing, *, service: str, version: str, grace_period: float) -> list["SpanExport"]:
-    """What a process needs for it, to be started first and stopped last: nothing if it is off."""
+    """Return the components for tracing, to be started first and stopped last; empty if it is off."""
     if not settings.enabled:
         return []
     return [SpanExport(settings, service=service, version=version, flush_within=_FLUSH_SHARE * grace_period)]
@@ -113,7 +116,7 @@ class SpanExport:
             with contextlib.suppress(RuntimeError):  # the waiter is gone
                 loop.call_soon_threadsafe(sent.set)
 
-        # It may take half a minute, and nothing has to wait for a thread of this sort, not even the end of the process.
+        # It may take half a minute, and nothing has to wait for such a thread, not even the end of the process.
         threading.Thread(target=flush, name="last spans", daemon=True).start()
         try:
             async with asyncio.timeout(self._flush_within):
@@ -124,14 +127,14 @@ class SpanExport:
 
 
 def traces_url(endpoint: str) -> str:
-    """Where spans are sent to: the usual path, if the endpoint has none of its own."""
+    """Return the URL for spans: with the usual path, if the endpoint has none."""
     scheme, _, rest = endpoint.partition("://")
     host, _, path = rest.partition("/")
     return f"{scheme}://{host}/{path or 'v1/traces'}"
 
 
 def provider(settings: Tracing, processor: "SpanProcessor", *, service: str, version: str) -> "TracerProvider":
-    """What makes spans and hands those that are to be recorded to the processor."""
+    """Return the provider that creates spans and passes recorded ones to the processor."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider
     from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
@@ -152,11 +155,11 @@ def provider(settings: Tracing, processor: "SpanProcessor", *, service: str, ver
     return made
 
 
-# --- trouble
+# --- problems
 
 
 def log_seldom(logger: logging.Logger) -> None:
-    """What a library and its parts have to say goes to our log, but not each time."""
+    """Pass messages of a library and its parts to our log, but not each time."""
     logger.handlers[:] = [_Seldom()]
     logger.propagate = False
 
@@ -165,7 +168,7 @@ class _Seldom(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._logged_at: dict[tuple[str, int], float] = {}
-        """By line of the library's code when."""
+        """Monotonic time of the last message, by line of the library's code."""
         self._log = get_logger("tracing")
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -1,4 +1,4 @@
-"""The version of an installed distribution, and the user agent made of it."""
+"""Version of an installed distribution, and the user agent derived from it."""
 
 import platform
 import sys
@@ -8,7 +8,10 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def installed_version(distribution: str) -> str:
-    """Such as `v1.2.3`. `importlib.metadata` reads the same directories, and more, and takes a megabyte for that."""
+    """Return the version, such as `v1.2.3`.
+
+    `importlib.metadata` reads the same directories, and more, and takes a megabyte for that.
+    """
     for directory in sys.path:
         for found in sorted(Path(directory).glob(f"{distribution.replace('-', '_')}-*.dist-info")):
             return f"v{found.name.removesuffix('.dist-info').rpartition('-')[2]}"
@@ -16,6 +19,6 @@ def installed_version(distribution: str) -> str:
 
 
 def user_agent(component: str, reported_version: str) -> str:
-    """Names the component in the audit logs of API servers; system and architecture in Go's terms."""
+    """Return the name of the component for the audit logs of API servers; system and architecture in Go's terms."""
     machine = platform.machine()
     return f"{component}/{reported_version} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"

@@ -1,6 +1,6 @@
-"""The blocks that the configurations of all programs are made of.
+"""Blocks of the configurations of all programs.
 
-Where programs differ in a default, the configuration of a program has the block with that default:
+If programs differ in a default, the configuration of a program has the block with that default:
 
     metrics: Annotated[HTTPServer, setting("...")] = field(default_factory=partial(HTTPServer, port=2719))
 """
@@ -32,10 +32,10 @@ from process.configuration.fields import Alias, Both, Duration, setting
 LOG_LEVELS = ("debug", "info", "error")
 LOG_FORMATS = ("json", "text")
 JITTER_FACTOR = 1.2
-"""Candidates wait up to this much longer than the retry period."""
+"""Maximum wait of candidates as a multiple of the retry period."""
 
 Enabled = Annotated[bool, setting("")]
-"""The switch of a block; the reference says so above the block's table."""
+"""Switch of a block; the reference documents it above the block's table."""
 BindAddress = Annotated[str, setting("Address to listen on, IPv6 without brackets; empty: all.")]
 Port = Annotated[int, setting("Port to listen on.", port, zero_is_unset=True)]
 LogLevel = Annotated[str, setting("Lowest level that is logged.", one_of(*LOG_LEVELS), zero_is_unset=True)]
@@ -174,7 +174,7 @@ class Tracing:
     ] = 10_000
 
 
-# --- what every configuration has, whatever else it has
+# --- common parts of every configuration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,9 +188,9 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A configuration declares further fields, and those of these anew that differ in a default.
+    """Base of a configuration, which adds fields, and redeclares fields of this one that differ in a default.
 
-    Its connections, one for each of its clusters, stand before these fields in the file. They are in another base:
+    Its connections, one for each of its clusters, precede these fields in the file. They are in another base:
 
         @dataclass(frozen=True, slots=True, kw_only=True)
         class GreeterConfiguration(Configuration, _Connections):
@@ -203,14 +203,14 @@ class Configuration:
     log_format: LogFormat = "json"
     graceful_shutdown_timeout: GracefulShutdownTimeout = 5.0
     cache_sync_timeout_path: ClassVar[str] = "cacheSyncTimeout"
-    """Where the file has it, for messages."""
+    """Path in the file, for messages."""
 
     @property
     def cache_sync_timeout(self) -> float:
         raise NotImplementedError
 
     def warnings(self) -> Iterator[str]:
-        """What is set and has no effect."""
+        """Yield warnings about settings without effect."""
         return iter(())
 
 
@@ -228,7 +228,7 @@ class _Election:
 
 @dataclass(frozen=True, kw_only=True)
 class ElectingConfiguration(Configuration, _Election):
-    """The configuration of a program with control loops, which one replica runs."""
+    """Configuration of a program with control loops, which one replica runs."""
 
     cache_sync_timeout_path: ClassVar[str] = "controllers.cacheSyncTimeout"
 

@@ -1,4 +1,4 @@
-"""The rules that values of the configuration have to keep, as the schema names them."""
+"""Rules for values of the configuration, by their names in the schema."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -154,7 +154,7 @@ def _toleration(path: str, value: Any) -> Iterator[FieldError]:
 
 
 def each(check: Check) -> Check:
-    """The rule for every element of a list."""
+    """Return the rule for every element of a list."""
 
     def errors(path: str, values: tuple[Any, ...]) -> Iterator[FieldError]:
         for index, value in enumerate(values):
@@ -172,7 +172,7 @@ def invalid_duration(path: str, seconds: float, detail: str) -> FieldError:
 
 
 def distinct_ports(server: Any, path: str) -> Iterator[FieldError]:
-    """No two servers on one port, unless they listen on different addresses or take any free port (0)."""
+    """Yield errors of two servers on one port, unless they listen on different addresses or take any free port (0)."""
     earlier: list[tuple[str, int, str]] = []
     for member in members(type(server)):
         endpoint, where = getattr(server, member.attribute), f"{path}.{member.name}"

@@ -1,7 +1,7 @@
-"""A component of Gardener by its configuration file: which file is its own, and what is in it.
+"""Configuration file of a component: its identity, and its content.
 
-Parse, decode with defaults, override, validate: each step reports all that it finds wrong, and a step that found
-something is the last. Nothing here raises anything but ConfigError.
+Parse, decode with defaults, override, validate: each step reports all its errors, and a step with errors is the last.
+ConfigError is the only exception here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ class LoadedConfig(Generic[C]):
     """A configuration.
 
     Attributes:
-        warnings: what its author should know: fields that are ignored, names that are aliases.
-        conflicts: part of what is wrong with it; empty if it was validated.
-        unknown: those of the warnings that name unknown fields.
+        warnings: for its author: fields that are ignored, names that are aliases.
+        conflicts: some of its errors; empty if it was validated.
+        unknown: warnings about unknown fields.
     """
 
     config: C
@@ -46,12 +46,12 @@ class LoadedConfig(Generic[C]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component(Generic[C]):
-    """A component. To make one imports nothing of its schema.
+    """A component. Its definition does not import the schema.
 
     Attributes:
         name: in Events, user agents and logs.
         metrics_prefix: of the metrics that describe its processes.
-        clusters: the first one holds its Lease.
+        clusters: the first one has its Lease.
         configuration: imports and returns the class of its configuration.
     """
 
@@ -65,15 +65,23 @@ class Component(Generic[C]):
     def load(
         self, path: Path, *, overrides: Overrides = _NO_OVERRIDES, environment: Mapping[str, str]
     ) -> LoadedConfig[C]:
-        """Read, decode, override and validate. Raises ConfigError."""
+        """Read, decode, override and validate.
+
+        Raises:
+            ConfigError: the file or its content is invalid.
+        """
         return load(path, (self,), overrides=overrides, environment=environment)[1]
 
     def decode(self, text: bytes | str) -> LoadedConfig[C]:
-        """The configuration of a YAML or JSON text, with defaults for what is not set. Raises ConfigError."""
+        """Return the configuration of a YAML or JSON text, with defaults for unset fields.
+
+        Raises:
+            ConfigError: the text is invalid.
+        """
         return _decoded(self, parse(text), (self,))
 
     def connections(self, config: C) -> dict[str, ClientConnection]:
-        """How to connect to each cluster that is there at the start, by its name."""
+        """Return the connection settings of each cluster that is connected at the start, by its name."""
         found: dict[str, ClientConnection] = {}
         for cluster in (each for each in self.clusters if each.at_start):
             connection = cluster.configured_in(config)
@@ -86,7 +94,11 @@ class Component(Generic[C]):
 def load(
     path: Path, components: Sequence[Component[Any]], *, overrides: Overrides, environment: Mapping[str, str]
 ) -> tuple[Component[Any], LoadedConfig[Any]]:
-    """The component that the file is for, and its configuration. Raises ConfigError."""
+    """Return the component of the file, and its configuration.
+
+    Raises:
+        ConfigError: the file or its content is invalid.
+    """
     document = parse(read(path))
     component = next((each for each in components if _names(document, each)), components[0])
     decoded = _decoded(component, document, components)
@@ -108,12 +120,12 @@ def _decoded(component: Component[C], document: Mapping[Any, Any], among: Sequen
 
 
 def _names(document: Mapping[Any, Any], component: Component[Any]) -> bool:
-    # A tuple: what is found may be unhashable.
+    # A tuple: the values may be unhashable.
     return (document.get("apiVersion"), document.get("kind")) == (component.api_version, component.kind)
 
 
 def _identity_errors(document: Mapping[Any, Any], components: Sequence[Component[Any]]) -> list[str]:
-    """Both absent is right, and means the first component: some writers leave them out."""
+    """Return errors of the identity. Both absent is valid, and means the first component: some writers omit them."""
     found = document.get("apiVersion"), document.get("kind")
     if found == (None, None) or any(_names(document, component) for component in components):
         return []
@@ -122,7 +134,11 @@ def _identity_errors(document: Mapping[Any, Any], components: Sequence[Component
 
 
 def read(path: Path) -> bytes:
-    """Raises: ConfigError."""
+    """Read a file of limited size.
+
+    Raises:
+        ConfigError: it cannot be read, or is too large.
+    """
     try:
         return read_bounded(path, most=_LARGEST_FILE)
     except OSError as error:
@@ -133,7 +149,11 @@ def read(path: Path) -> bytes:
 
 
 def parse(text: bytes | str) -> Mapping[Any, Any]:
-    """Raises: ConfigError."""
+    """Parse YAML or JSON.
+
+    Raises:
+        ConfigError: the text is not a valid document with fields.
+    """
     document = _parsed(text)
     if document is None:
         return {}
@@ -143,7 +163,7 @@ def parse(text: bytes | str) -> Mapping[Any, Any]:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads dates and `=` as the strings that they are to Go."""
+    """Loads dates and `=` as strings, as Go does."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -163,7 +183,7 @@ def _parsed(text: bytes | str) -> Any:
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_explain(error)], stage=_DECODING) from error
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
-        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!bool x`.
+        # PyYAML does not wrap errors of values, such as those of `!!int x` and `!!bool x`.
         detail = " ".join(str(error).split()) or type(error).__name__
         raise ConfigError([f"not readable as YAML: {detail}"], stage=_DECODING) from error
 
@@ -175,12 +195,15 @@ def _explain(error: yaml.MarkedYAMLError) -> str:
 
 
 def check(config: Any, *, conflicts: tuple[FieldError, ...] = (), unknown: tuple[str, ...] = ()) -> None:
-    """Raise a ConfigError with all that is wrong, that which decoding found wrong with names included.
+    """Check the values of a configuration.
 
     Args:
         config: the block of all fields.
-        conflicts: from decoding.
-        unknown: what decoding found of unknown fields: one that is missing may be misspelt.
+        conflicts: errors of names from decoding.
+        unknown: warnings about unknown fields from decoding: a missing field may be misspelt.
+
+    Raises:
+        ConfigError: all errors, including those of names.
     """
     if errors := [*conflicts, *validate(config)]:
         raise ConfigError([*errors, *unknown])

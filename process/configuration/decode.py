@@ -1,8 +1,7 @@
-"""From a parsed document to typed blocks, by the declarations of the schema.
+"""Conversion of a parsed document to typed blocks, by the declarations of the schema.
 
-Lenient as its readers and writers of many ages need it: unknown fields are warnings, null is unset. A wrong
-type is an error, and so is an unknown field of a block that says so of itself (`REFUSES_UNKNOWN_FIELDS`).
-Everything wrong with a document is found in one pass.
+Lenient, for readers and writers of many versions: unknown fields are warnings, null is unset. A wrong type is an error,
+and so is an unknown field of a block with `REFUSES_UNKNOWN_FIELDS`. One pass finds all errors of a document.
 """
 
 from collections.abc import Mapping
@@ -20,23 +19,23 @@ B = TypeVar("B", bound="DataclassInstance")
 
 _WANTED = {bool: "a boolean", int: "an integer", float: "a number", str: "a string"}
 IDENTITY = frozenset({"apiVersion", "kind"})
-"""Fields of every document, beside those of its schema."""
+"""Fields of every document, in addition to those of its schema."""
 _INT64 = 2**63
-_SHOWN = 40  # characters of a wrong value in an error
+_SHOWN = 40  # characters of an invalid value in an error
 
 
 @dataclass(slots=True)
 class Decoder:
-    """Collects what it finds while it walks: `errors` of types, `conflicts` of names, `warnings`."""
+    """Collects errors during the walk: `errors` of types, `conflicts` of names, `warnings`."""
 
     errors: list[str] = field(default_factory=list)
     conflicts: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-    """Those of the warnings that name unknown fields, one of which may be misspelt."""
+    """Warnings about unknown fields, one of which may be misspelt."""
 
     def block(self, default: B, raw: Any, path: str = "") -> B:
-        """The default with what `raw` sets."""
+        """Return the default with the fields that `raw` sets."""
         if not isinstance(raw, Mapping):
             self._wrong(path, "an object", raw)
             return default
@@ -50,7 +49,7 @@ class Decoder:
         return replace(default, **values)
 
     def _member(self, member: Member, given: Mapping[str, Any], path: str, default: Any) -> Any:
-        """The value of a field, None if it is to have its default."""
+        """Return the value of a field; None for its default."""
         kind, where = without_none(member.kind), join(path, member.name)
         raw = given.get(member.name)
         value = None if raw is None else self._value(kind, raw, where, default)
@@ -63,7 +62,7 @@ class Decoder:
                 value = aliased
             else:
                 self._conflict(alias.both, other, where, agree=aliased == value)
-        # Zero values are what Go writes for fields that are not set.
+        # Go writes zero values for unset fields.
         return None if member.setting.zero_is_unset and not value else value
 
     def _conflict(self, both: Both, other: str, where: str, *, agree: bool) -> None:

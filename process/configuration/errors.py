@@ -1,12 +1,12 @@
-"""The one error that a configuration can end in."""
+"""Error of a configuration."""
 
 from collections.abc import Iterable
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; the text is what a user is to read.
+    """The configuration is invalid; the text is for users.
 
-    One error stands alone, several as `[first, second]`, each only once.
+    A single error is shown alone, several as `[first, second]`, each only once.
     """
 
     def __init__(self, errors: Iterable[object], *, stage: str = "") -> None:

@@ -1,8 +1,7 @@
-"""The words in which the schema is declared.
+"""Means to declare the schema.
 
-A block of the file is a frozen dataclass. The `setting` in the annotation of each field says what type and
-default do not: what the field does, which rules its value has to keep, under which other name it is accepted.
-`members` gives these declarations back.
+A block of the file is a frozen dataclass. The `setting` in the annotation of each field adds the rest to type and
+default: effect, rules for its value, another accepted name. `members` returns these declarations.
 
     qps: Annotated[float, setting("Requests a second.", zero_is_unset=True)] = 100.0
 """
@@ -24,7 +23,7 @@ Duration = Annotated[float, _DURATION]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for one value: what it demands, in words for the reference (none: obvious), and the errors of a value."""
+    """A rule for one value: its text for the reference (empty if obvious), and the errors of a value."""
 
     demand: str
     errors: Callable[[str, Any], Iterator[FieldError]]
@@ -32,7 +31,7 @@ class Check:
 
 
 class Both(StrEnum):
-    """What happens when a field is given under its name and under an alias."""
+    """Handling of a field that is given under its name and under an alias."""
 
     ALIAS_IGNORED = "alias ignored"
     MUST_AGREE = "must agree"
@@ -41,7 +40,7 @@ class Both(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name for a field; `kind` and `convert` where its values have another form."""
+    """Another name for a field; `kind` and `convert` if its values have another form."""
 
     name: str
     both: Both = Both.MUST_AGREE
@@ -51,12 +50,12 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared of a field.
+    """Declaration of a field.
 
     Attributes:
-        effect: what it does, for the reference.
-        name: its name in the file, if that is not the attribute's in camel case.
-        reported_as: its name in errors of validation, if that is another one.
+        effect: of the field, for the reference.
+        name: in the file, if it is not the attribute's in camel case.
+        reported_as: name in errors of validation, if it differs.
         zero_is_unset: whether 0, 0s and "" mean the default, since many writers fill in all fields.
     """
 
@@ -87,7 +86,7 @@ class Member:
 
 
 def members(cls: type[Any]) -> list[Member]:
-    """The declared fields of a block, in their order."""
+    """Return the declared fields of a block, in their order."""
     annotations = get_type_hints(cls, include_extras=True)
     return [_member(field, annotations[field.name]) for field in dataclasses.fields(cls)]
 
@@ -103,7 +102,7 @@ def camel_case(attribute: str) -> str:
 
 
 def without_none(kind: Any) -> Any:
-    """The type itself of an optional one: X of `X | None`."""
+    """Return the type itself of an optional one: X of `X | None`."""
     if type(None) not in get_args(kind):
         return kind
     return next(option for option in get_args(kind) if option is not type(None))
@@ -126,7 +125,7 @@ def join(path: str, name: str) -> str:
 
 
 def as_object(value: Any) -> Any:
-    """A block as JSON with the names of the file, without what is empty: as Go writes a typed object."""
+    """Return a block as JSON with the names of the file, without empty values, as Go writes a typed object."""
     if not is_block(type(value)):
         return list(map(as_object, value)) if isinstance(value, tuple) else value
     written = ((m.name, as_object(getattr(value, m.attribute))) for m in members(type(value)))
@@ -134,9 +133,9 @@ def as_object(value: Any) -> Any:
 
 
 def as_document(block: Any) -> Any:
-    """A block as its file has it, defaults included, durations as text, without what is unset or empty.
+    """Return a block as in its file, including defaults, with durations as text, without unset or empty values.
 
-    An empty block is left out where it is the same as none.
+    An empty block is left out if it equals none.
     """
     found: dict[str, Any] = {}
     for member in members(type(block)):

@@ -1,4 +1,4 @@
-"""What the environment and the command line change in a configuration that was read from a file."""
+"""Overrides of a configuration file by the environment and the command line."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ S = TypeVar("S", bound=HTTPServer)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConnection:
-    """One of a component's clusters, and where it is configured how to connect to it.
+    """One of a component's clusters, and the place of its connection settings.
 
     Attributes:
         name: in messages, metrics and probes.
         attribute: of the configuration; a ClientConnection.
-        variable: of the environment; its kubeconfig wins over that of the file.
-        fallback: the cluster whose kubeconfig is used where this one has none; empty: in-cluster configuration.
-        at_start: False: the program connects to it when it can, such as after it got credentials.
-        takes_namespaces: a flag adds namespaces to those of the configuration.
+        variable: of the environment; its kubeconfig takes precedence over that of the file.
+        fallback: cluster whose kubeconfig replaces a missing one; empty for the in-cluster configuration.
+        at_start: False if the program connects to it later, such as after it got credentials.
+        takes_namespaces: whether a flag adds namespaces to those of the configuration.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ClusterConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """Values of flags; empty where a flag is not given. Addresses: `host:port`, `:port`, `[IPv6]:port`.
+    """Values of flags; empty if a flag is not set. Addresses: `host:port`, `:port`, `[IPv6]:port`.
 
     Attributes: extra_namespaces: by the name of the cluster.
     """
@@ -52,20 +52,21 @@ class Overrides:
 
 
 def namespaces_flag(cluster: str) -> str:
-    """The flag that adds namespaces to those of a cluster."""
+    """Return the flag that adds namespaces to those of a cluster."""
     return f"extra-{cluster}-namespace"
 
 
 def override(
     config: C, overrides: Overrides, *, clusters: Sequence[ClusterConnection], environment: Mapping[str, str]
 ) -> C:
-    """The configuration with flags and environment applied.
+    """Return the configuration with flags and environment applied.
 
-    The variables of the clusters, if not empty, replace the kubeconfigs even when the file sets them. Extra
-    namespaces are added to those of the file: where that has none (all), only they are left, since a process that is
-    given them may not be allowed to see others. A port of 0 takes any free one.
+    The variables of the clusters, if not empty, replace the kubeconfigs even if the file sets them. Extra namespaces
+    are added to those of the file: if it has none (all), only they remain, since a process with extra namespaces may
+    not have rights in others. A port of 0 takes any free one.
 
-    Raises: ConfigError: for a malformed address, and for extra namespaces of a cluster that this program has not.
+    Raises:
+        ConfigError: an address is invalid, or the program does not have the cluster of extra namespaces.
     """
     errors: list[str] = []
     probes, metrics = overrides.health_probe_bind_address, overrides.metrics_bind_address
@@ -103,7 +104,11 @@ def _at(flag: str, address: str, server: S, errors: list[str]) -> S:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host (IPv6 without brackets, empty for all addresses) and port of `host:port`. Raises ValueError."""
+    """Return host (IPv6 without brackets, empty for all addresses) and port of `host:port`.
+
+    Raises:
+        ValueError: the text is invalid.
+    """
     host, colon, port = text.rpartition(":")
     if not colon:
         raise ValueError("missing port; write host:port, :port or [IPv6]:port")
