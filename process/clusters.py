@@ -36,9 +36,8 @@ class Cluster:
 
     transport: RoundTripper
     client: Client
-    """Limited by the connection's rate. Refuses to write after the loss of leadership, and objects from caches that
-    predate a rewind of the cluster's history.
-    """
+    """Limited by the connection's rate. Refuses writes after the loss of leadership, and while its caches may predate a
+    rewind of the cluster's history."""
     caches: Caches
     discovery: Discovery
     namespaces: tuple[str, ...]

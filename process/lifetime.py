@@ -45,7 +45,7 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for ever
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - forever
 
 
 def exit_now(code: int) -> "Never":

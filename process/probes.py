@@ -54,7 +54,7 @@ PING = HealthCheck("ping", _always_good)
 
 
 def cached(check: HealthCheck, *, timeout: float = 4.0, clock: Clock = time.monotonic) -> HealthCheck:
-    """Return the same check, run at most once in five seconds, whatever its result, with a time limit for each run."""
+    """Return the same check, run at most once in five seconds, with a time limit for each run."""
     shared = _SharedRun(check, timeout=timeout, keep=5.0, clock=clock)
 
     async def run() -> None:
@@ -102,7 +102,7 @@ class _SharedRun:
                 await self._check.run()
         except TimeoutError as error:
             reason = f"no result within {format_duration(self._timeout)}" if limit.expired() else error_text(error)
-        except Exception as error:  # any error of a check is its reason
+        except Exception as error:  # noqa: BLE001 - any error of a check is its reason
             reason = error_text(error)
         self._result = (self._clock(), reason)
         return reason

@@ -142,7 +142,7 @@ class Runner:
                 async with asyncio.TaskGroup() as members:
                     for component in group:
                         members.create_task(self._start_component(component), name=f"start {component.name}")
-        except Exception as error:  # any error becomes the end of the process
+        except Exception as error:  # noqa: BLE001 - any error becomes the end of the process
             self._fail(error, "start")
 
     async def _start_component(self, component: Component) -> None:
@@ -198,7 +198,7 @@ class Runner:
         try:
             await component.stop()
             self._log.debug("Stopped", component=component.name)
-        except Exception as error:  # one that cannot stop must not prevent the others from stopping
+        except Exception as error:  # noqa: BLE001 - one that cannot stop must not prevent the others from stopping
             self._log.error("Failed while stopping", component=component.name, error=error)
         for watcher, watched in list(self._watchers.items()):
             if watched is component:
@@ -243,9 +243,7 @@ def switch_threads_often() -> None:
 
 
 def collect_seldom() -> None:
-    """Collect garbage seldom: little has cycles. A run after every 700 objects took 7 % of the CPU of applying a
-    thousand.
-    """
+    """Collect garbage seldom: little has cycles. Every 700 objects, it took 7 % of the CPU of applying a thousand."""
     gc.set_threshold(10_000, 10, 10)
 
 

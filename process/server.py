@@ -210,7 +210,7 @@ class HttpServer:
             return _last(400)  # the client disconnected before it had sent all: not an error
         except web.HTTPException:
             raise
-        except Exception as error:  # one request must not end the process, and needs a response
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and needs a response
             self._log.error("Cannot answer a request", server=self.name, error=error)
             return _last(500, "internal server error\n")
 

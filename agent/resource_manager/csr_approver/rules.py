@@ -156,8 +156,7 @@ GARDENADM = Contents(
 
 
 def unfit(request: SigningRequest, contents: Contents) -> Denial | None:
-    """Return the problem of the request itself, except common names and values of alternative names; None if it fits.
-    """
+    """Return the problem of the request, except of common names and values of alternative names; None if it fits."""
     asked = request.asked
     if asked.organizations != (contents.organization,):
         only = f'only "{contents.organization}" is allowed, found {listed(map(quoted, asked.organizations))}'
@@ -283,8 +282,7 @@ class Machine:
 
 
 def machine_of(request: SigningRequest) -> str | Decision:
-    """Return the name of the Machine whose node agent sent the request, or the decision if the request alone suffices.
-    """
+    """Return the name of the Machine whose node agent sent the request, or a decision from the request alone."""
     names = request.asked.common_names
     if not any(name.startswith(_PREFIXES) for name in names):
         return NoOpinion()

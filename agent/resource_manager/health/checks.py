@@ -227,7 +227,7 @@ async def _explained(
 def _explained_from_memory(
     pods: Pods, warnings: Warnings, managed_resource: Key, finding: Finding, wanted: PodsWanted
 ) -> Finding:
-    """Return the same without a request.
+    """Return the finding with its cause from memory.
 
     Raises:
         NotKnown: pods are being listed, or Events have to be read.

@@ -102,9 +102,7 @@ class Pods:
         return None if pods is None else _count(wanted, pods)
 
     def known_cause(self, wanted: PodsWanted) -> str | None:
-        """Return the cause of a workload's problem, from the first pod that reports one; None if the watch does not
-        know it.
-        """
+        """Return the cause of a workload's problem, from the first pod with one; None if the watch does not know it."""
         pods = self._known(wanted)
         if pods is None:
             return None

@@ -36,7 +36,7 @@ class ObjectHealth:
     """The ManagedResource that owns the object."""
     finding: Finding | None = None
     pods: PodsWanted | None = None
-    """With a finding, the pods that may explain it; without one, the pods to count as well."""
+    """Pods that may explain the finding; without a finding, pods to count as well."""
     manual: str = ""
     """Manual step that its roll-out requires."""
 

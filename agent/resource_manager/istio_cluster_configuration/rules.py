@@ -210,8 +210,7 @@ class Patches:
 def compute_patches(
     found: Patches, rules: Iterable[DestinationRule], service_of: Callable[[Key], Service | None]
 ) -> Iterator[None]:
-    """Compute the patches of the DestinationRules of one namespace, in steps between which the caller may yield to
-    others.
+    """Compute the patches of the DestinationRules of one namespace, in steps between which the caller may yield.
 
     A rule that would exceed the limit of a namespace with ingress gateways gets no patches.
     """

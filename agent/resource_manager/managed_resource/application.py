@@ -184,9 +184,7 @@ class Application(base.Application):
         return (super().is_up_to_date() and self._is_schema_known()) or self._has_finished()
 
     def _is_schema_known(self) -> bool:
-        """Whether no field was dropped that the API server might store by now, since the schema of the kind has
-        changed.
-        """
+        """Whether no field was dropped that the API server might store by now, with a newer schema of the kind."""
         reported = self._options.warnings.get(self._wanted.name)
         return reported is None or not reported.dropped or self._live.discovery.known_schema(self._resource) is not None
 
@@ -301,8 +299,7 @@ class Application(base.Application):
         return self._options.owner.identity.account is None and super().is_absent()
 
     async def read(self, *, again: bool = False) -> Object | None:
-        """Read the live object; for a ServiceAccount, an object that is not ours yet is read with the account's own
-        rights.
+        """Read the live object; for a ServiceAccount, with the account's own rights if it is not ours yet.
 
         So an attempt to take an object over reveals neither its content, nor its holder, nor its existence.
         """

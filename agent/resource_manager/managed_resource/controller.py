@@ -258,9 +258,7 @@ class ManagedResourceLoop:
         self.loop.queue.add_after(found.key, self._executor.repair_delay(found.key), CHANGE)
 
     def _highest_priority(self, name: Key) -> Priority:
-        """Return the priority of a ManagedResource: a mass deletion must not delay repairs of others, whatever their
-        cause.
-        """
+        """Return the highest priority of a ManagedResource: a mass deletion must not delay repairs of others."""
         managed_resource = self._source.managed_resources.get(name)
         return REMOVAL if managed_resource is None or is_deleting(managed_resource) else CHANGE
 

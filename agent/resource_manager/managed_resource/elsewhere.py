@@ -2,8 +2,8 @@
 
 For the latter they are planned here, independent of the passes: one after the other, by namespaces in turn, with a
 pause after each in proportion to its duration, and only while an object is being removed. A ManagedResource that is too
-expensive to plan is left out, and logged. A removal waits no longer than `Look` permits, whatever these
-ManagedResources contain.
+expensive to plan is left out, and logged. A removal waits no longer than `Look` permits, however much
+these ManagedResources contain.
 """
 
 import asyncio
@@ -83,9 +83,7 @@ class Elsewhere:
         return list(self._counts)
 
     def claimant(self, object_key: str, resource: str) -> Key | None:
-        """Return the ManagedResource that is going to claim an object, unless its last pass failed to apply that
-        object.
-        """
+        """Return the ManagedResource that is going to claim an object, unless its last pass failed to apply it."""
         names = sorted(self._claims.claimants(object_key))
         return next((name for name in names if not has_failed(self.find(name) or {}, resource)), None)
 

@@ -142,9 +142,8 @@ class Ownership:
     """ManagedResources that wait for an object, by its holder of another agent."""
     elsewhere: Elsewhere = field(init=False)
     _passed: dict[Key, int] = field(default_factory=dict, init=False)
-    """ResourceVersion with the result of the last pass, for ManagedResources of other agents with later writes of other
-    parts, such as health.
-    """
+    """ResourceVersion with the result of the last pass of ManagedResources of other agents, if other parts, such as
+    health, were written since."""
     _listed: dict[Key, Object] = field(default_factory=dict, init=False)
     """ManagedResources in namespaces that are not watched, as of the last list."""
     _looks: deque[tuple[float, float]] = field(default_factory=partial(deque, maxlen=_LOOKS), init=False)
@@ -388,9 +387,7 @@ class Ownership:
         return found
 
     def claimant(self, own: Key, object_key: str) -> Key | None:
-        """Return another ManagedResource that may be about to apply the object; the removal is enqueued again after
-        that.
-        """
+        """Return another ManagedResource that may be about to apply the object; its pass enqueues the removal again."""
         for name in self._claimants(own, object_key):
             if self.plans.claims.standing(name, object_key) is Standing.UNTRIED:
                 self._held_up.setdefault(name, set()).add(own)

@@ -177,9 +177,7 @@ class Removal:
             raise RestrictedError(problem)
 
     async def _not_permitted(self, reason: str, *, is_restricted: bool = False) -> Pending | None:
-        """Report an object that may not be deleted; ignore one that we did not write: an attempt to write it may have
-        failed.
-        """
+        """Report an object that may not be deleted, unless it is not ours: an attempt to write it may have failed."""
         live = await self._live.read(self._resource, self._key)
         stamped = live is not None and annotations(live).get(keys.ORIGIN) == self._options.owner.origin
         if live is None or not (self._is_ignored or stamped) or self._disposition(live) is not Disposition.DELETE:

@@ -144,9 +144,7 @@ class Remover:
     async def _find_definitions_in_use(
         self, stages: dict[Stage, list[Object]], options: DeleteOptions, holds: RemovalHolds
     ) -> None:
-        """Move CustomResourceDefinitions to this stage if a controller among the workloads has to finalize their
-        objects.
-        """
+        """Move CustomResourceDefinitions to this stage if a controller among the workloads handles their objects."""
         workloads = [*stages.get(Stage.FINALIZED_WORKLOADS, ()), *stages.get(Stage.WORKLOADS, ())]
         if options.progress.deleted.issuperset(map(key_of_reference, workloads)):
             return
@@ -252,8 +250,7 @@ def _held_by(observed: Observed) -> str:
 
 
 def _due(references: Iterable[Object], progress: Progress) -> list[float]:
-    """Return monotonic times from which on a snapshot of other ManagedResources counts for these objects, where known.
-    """
+    """Return monotonic times from which on a snapshot of other ManagedResources counts for these objects."""
     names = {key_of_reference(reference) for reference in references} - progress.deleted
     return [progress.unwanted_since[name] + HAND_OVER_SECONDS for name in names & progress.unwanted_since.keys()]
 

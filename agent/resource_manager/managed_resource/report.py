@@ -144,7 +144,7 @@ class Reporter:
     ) -> Result:
         """End a pass that applied objects; a complete one stores the applied version in the history.
 
-        Args: reset: conditions to set besides the outcome.
+        Args: reset: conditions to set in addition to the outcome.
 
         Raises:
             ReconcileError: something failed, and is reported.
@@ -299,9 +299,7 @@ class Reporter:
             self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
-        """Return the progress of the removal of all objects. Most disappear at once; others are reported at the next
-        check.
-        """
+        """Return the progress of the removal of all objects. Those that do not disappear at once are reported later."""
         history, now = self._history(changes.owner), time.monotonic()
         if history.removing_since is None:
             history.removing_since = now

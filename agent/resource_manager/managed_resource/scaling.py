@@ -71,8 +71,7 @@ class Autoscalers:
         return together(found)
 
     async def _demand_gone(self, api_version: str, kind: str, short: str) -> None:
-        """Check that the kind does not exist; without the right to check, assume that, since a cluster need not have
-        it.
+        """Check that the kind, which a cluster need not have, does not exist; assume so without the right to check.
 
         Raises:
             ListError: the kind is only unavailable.

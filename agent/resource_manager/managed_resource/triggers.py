@@ -55,11 +55,11 @@ def _became_unhealthy(old: Object, new: Object) -> bool:
 
 
 def first_priority(managed_resource: Object, *, is_outdated: bool = False) -> Priority:
-    """Priority at the start of a process: ManagedResources that the previous process has begun and not finished come
-    last.
+    """Priority at the start of a process: ManagedResources that the previous process has not finished come last.
 
     They may be the reason why that process ended; so the others get their turn each time. Changed ones come first,
-    since an object that is about to be removed may have moved there.
+    since an
+    object that is about to be removed may have moved there.
     """
     applied = condition(managed_resource, RESOURCES_APPLIED)
     if applied is None:

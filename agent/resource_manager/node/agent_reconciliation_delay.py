@@ -34,8 +34,7 @@ from kube.runtime.priorities import CHANGE
 
 
 def delays(names: Iterable[str], *, least: float, most: float) -> dict[str, str]:
-    """Return the annotation of each Node: the first in byte order gets the minimum delay, and all stay below the
-    maximum.
+    """Return the annotation of each Node: from the minimum, in byte order of names, to below the maximum.
 
     Args: least, most: seconds.
     """

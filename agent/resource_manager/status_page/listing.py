@@ -116,9 +116,7 @@ class Query:
         )
 
     def url(self, **changed: Any) -> str:
-        """Return the URL of the list for this query with some changes; any change except of the page leads to the first
-        page.
-        """
+        """Return the URL of the query with some changes; any change except of the page leads to the first page."""
         asked = replace(self, **{"page": 1, **changed})
         parameters = {
             "q": asked.text,

@@ -1,6 +1,4 @@
-"""Templates of the status page and their functions: `templates/layout.html` has the common layout, `pieces.html`
-reusable parts.
-"""
+"""Rendering of the status page: `templates/layout.html` has the common layout, `pieces.html` reusable parts."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

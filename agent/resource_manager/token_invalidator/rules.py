@@ -75,7 +75,7 @@ class Labelled:
 
 
 def belongs_to(secret: Labelled, account: Account) -> bool:
-    """Whether the Secret belongs to the ServiceAccount, or to a previous one, whose token is invalid already.
+    """Whether the Secret belongs to the ServiceAccount, and not to a previous one, whose token is already invalid.
 
     A Secret gets the uid of its ServiceAccount together with its token, a moment after its creation.
     """

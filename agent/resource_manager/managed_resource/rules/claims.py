@@ -91,9 +91,7 @@ class Claims:
         self._outcomes.pop(claimant, None)
 
     def was_tried(self, claimant: Key) -> bool:
-        """Whether there was a pass over a ManagedResource since the last change of its claims, or of objects that it
-        may have.
-        """
+        """Whether there was a pass since the last change of the claims, or of objects available to them."""
         return claimant in self._outcomes
 
     def standing(self, claimant: Key, name: str) -> Standing:

@@ -2,7 +2,7 @@
 
 It may be gone, as after the move of a control plane. But if the object gets its previous origin back, another agent is
 running that still has it. Then it is left alone, instead of both agents writing it forever; after a while it is tried
-again. Any other previous holder's object is always corrected: else a single annotation would prevent corrections.
+again. A ManagedResource that held the object first always corrects it: else an annotation could prevent that.
 """
 
 from collections.abc import Collection

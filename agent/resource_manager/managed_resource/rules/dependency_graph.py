@@ -20,9 +20,7 @@ class DependencyGraph:
         self._dependencies: dict[Key, frozenset[Key]] = {}
         self._dependants: dict[Key, set[Key]] = {}
         self._cycles: dict[Key, frozenset[Key]] = {}
-        """Members of the cycles of each member: those that it depends on, and that depend on it, directly or
-        indirectly.
-        """
+        """Members of the cycles of each member: all that it depends on, and that depend on it, also indirectly."""
         self._ways: dict[Key, list[Key]] = {}
 
     def replace(self, name: Key, dependencies: Iterable[Key]) -> AbstractSet[Key]:

@@ -49,8 +49,7 @@ def propagation_policy(merged: Object, *, resource: str) -> str | None:
 
 
 def as_if_gone(manifest: Object, live: Object) -> Object:
-    """Return the manifest without values allocated to a live Service: no other Service can get these before it is gone.
-    """
+    """Return the manifest without values allocated to a live Service: no other one can get these before it is gone."""
     if (manifest.get("apiVersion"), manifest.get("kind")) != ("v1", "Service"):
         return manifest
     old, spec = live.get("spec") or {}, manifest.get("spec") or {}

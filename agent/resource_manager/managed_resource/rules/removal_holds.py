@@ -123,7 +123,7 @@ class RemovalHolds:
         return Hold(text, left, is_failed, details=details)
 
     def _for_pods(self, place: str) -> Hold | None:
-        """Return a hold by workloads in the namespace of use; empty for any namespace."""
+        """Return a hold by workloads in the namespace where an object is used; empty for any namespace."""
         workloads = [
             each
             for each in self._waited_for((Stage.FINALIZED_WORKLOADS, Stage.WORKLOADS))

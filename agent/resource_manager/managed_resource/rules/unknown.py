@@ -59,8 +59,7 @@ class Unknown:
         return name
 
     def since(self, own: Key) -> tuple[float, float]:
-        """Times since when others in the namespace, and those in other namespaces, are unknown; NEVER if all are known.
-        """
+        """Times since when others in the namespace, and in other namespaces, are unknown; NEVER if all are known."""
         namespace = own.namespace
         siblings = (span for name, span in self._namespaces.get(namespace, {}).items() if name != own)
         others = (_first(names.values()) for each, names in self._namespaces.items() if each != namespace)

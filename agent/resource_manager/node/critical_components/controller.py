@@ -1,6 +1,4 @@
-"""The controller `node-critical-components`: reconciles a Node when it gets the taint, and when a critical component on
-it changes.
-"""
+"""The controller `node-critical-components`: reconciles Nodes with the taint, and after changes of their components."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -281,8 +281,7 @@ def waits_for(
 
 
 def without_taint(node: NodeState) -> Object:
-    """Return the merge patch that removes the taint from the known version of the Node, and keeps the others in order.
-    """
+    """Return the merge patch that removes the taint from the known version of the Node, and keeps the others."""
     others = [taint for taint in node.taints if taint.get("key") != keys.CRITICAL_COMPONENTS_NOT_READY]
     return {"metadata": {"resourceVersion": str(node.version)}, "spec": {"taints": others or None}}
 
