@@ -31,7 +31,7 @@ class Controllers:
     Args:
         clusters: that the control loops work on.
         kinds_of: names of clusters whose CustomResourceDefinitions are followed while they are connected, so that
-        control loops learn of kinds.
+            control loops learn of kinds.
         compose: creates the control loops; called when this process leads.
     """
 

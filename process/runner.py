@@ -75,7 +75,7 @@ class Runner:
 
     Args:
         compose: builds the groups of components, in the order of their start. It runs inside the event loop as the
-        first step of the start, so that its errors and signals during it are treated like all others.
+            first step of the start, so that its errors and signals during it are treated like all others.
         grace_period: seconds for stopping everything.
         abort_on: types of errors that end the process without stopping anything first.
         sleep: waits for so many seconds; tests replace it.

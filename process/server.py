@@ -37,8 +37,7 @@ _RECEIVE_BUFFER = 64 << 10
 """Bytes of a connection that the system buffers, and that are decrypted at a time: there are many connections."""
 _CUT_OFF_LOG_SECONDS = 60.0
 _REFUSED_BODY_SECONDS = 2.0
-"""Seconds in which the rest of a refused body is still received: a client disconnected while sending sees no response.
-"""
+"""Seconds in which the rest of a refused body is received: a client disconnected while sending sees no response."""
 _MOST_AROUND_BODY = 16 << 10
 """Bytes of a request in addition to a body of known length. More may be further requests: the connection is closed."""
 
@@ -56,7 +55,7 @@ class HttpServer:
         request_timeout: seconds for receiving a request's body and answering it.
         max_buffered: unanswered bytes that all clients together may have sent.
         linger: seconds that `stop` continues to accept connections, while every response requests its client to close;
-        until then all load balancers know that this server stops.
+            until then all load balancers know that this server stops.
         drain_timeout: seconds that `stop` then waits for requests in flight.
     """
 

@@ -44,8 +44,7 @@ class Applier:
     autoscalers: Autoscalers
     repairs: Repairs
     always_update: float | None
-    """Seconds between two writes of all objects (not for every event in between); None if only differences are written.
-    """
+    """Seconds between two writes of all objects, despite events in between; None if only differences are written."""
     _applied: dict[Key, dict[str, bytes]] = field(default_factory=dict, init=False)
     _warnings: dict[Key, dict[str, ObjectWarnings]] = field(default_factory=dict, init=False)
     _forced_at: dict[Key, float] = field(default_factory=dict, init=False)

@@ -119,8 +119,7 @@ class ManagedResourceLoop:
             kind=MANAGED_RESOURCES,
             workers=settings.concurrent_syncs,
             time_limit=self._executor.time_limit + _STATUS_SECONDS,
-            # A user who repairs the environment of a ManagedResource must not wait longer than for the next regular
-            # pass.
+            # A repair of its environment by a user must take effect within the time of a regular pass.
             max_backoff=settings.sync_period,
             highest=self._highest_priority,
             is_repeatable=True,
