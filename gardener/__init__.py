@@ -1,4 +1,4 @@
-"""What all Gardener programs agree on: names, kinds and rules.
+"""Names, kinds and rules that all Gardener programs share.
 
-Functions from values to values: nothing here knows a client, waits, or reads a clock.
+Pure functions: nothing here uses a client, waits, or reads a clock.
 """

@@ -1,4 +1,4 @@
-"""Users who identify themselves with a password, as web servers read them from a file."""
+"""Users who log in with a password, in the file format of web servers."""
 
 import base64
 import hashlib
@@ -15,13 +15,13 @@ def new_password() -> str:
 
 
 def line_of(user: str, password: str) -> str:
-    """The line of a user, as of `htpasswd -s`: a password of 190 random bits needs no slow hash."""
+    """The line of a user, as by `htpasswd -s`: a password of 190 random bits needs no slow hash."""
     digest = base64.b64encode(hashlib.sha1(password.encode(), usedforsecurity=False).digest()).decode()
     return f"{user}:{_SCHEME}{digest}"
 
 
 def lets_in(line: str, user: str, password: str) -> bool:
-    """Whether the line can be the one of this user; hashes of other programs are taken as they are."""
+    """Whether the line may belong to this user; lines with hashes of other programs count as matching."""
     name, _, hashed = line.strip().partition(":")
     if name != user or not hashed:
         return False

@@ -1,4 +1,4 @@
-"""Types of conditions, and what is said in them by more than one program."""
+"""Types of conditions, and texts in them that several programs use."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -14,12 +14,12 @@ RESOURCES_APPLIED = "ResourcesApplied"
 RESOURCES_HEALTHY = "ResourcesHealthy"
 RESOURCES_PROGRESSING = "ResourcesProgressing"
 RESOURCES_GOOD = {RESOURCES_APPLIED: "True", RESOURCES_HEALTHY: "True", RESOURCES_PROGRESSING: "False"}
-"""The statuses of a ManagedResource that is as it should be."""
+"""Statuses of a healthy ManagedResource."""
 READY = "Ready"
-"""Sums up the others, if the configuration asks for it."""
+"""Summary of the others, if the configuration enables it."""
 
 IN_PROGRESS = "Progressing"
-"""A status of its own beside True, False and Unknown."""
+"""Status of a condition, in addition to True, False and Unknown."""
 
 # --- of Seeds
 GARDENLET_READY = "GardenletReady"
@@ -49,16 +49,16 @@ SHOOT_CONDITIONS = (
     EVERY_NODE_READY,
     SYSTEM_COMPONENTS_HEALTHY,
 )
-"""The gardenlet writes them. Of workerless Shoots all but `EVERY_NODE_READY`."""
+"""Conditions that the gardenlet writes; workerless Shoots have all but `EVERY_NODE_READY`."""
 HIBERNATION_POSSIBLE = "HibernationPossible"
 """A constraint, as the next ones are."""
 MAINTENANCE_PRECONDITIONS_SATISFIED = "MaintenancePreconditionsSatisfied"
 CA_CERTIFICATE_VALIDITIES_ACCEPTABLE = "CACertificateValiditiesAcceptable"
 CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS = "CRDsWithProblematicConversionWebhooks"
 OLD_CA_CERTIFICATE_UNUSED = "OldCACertificateUnused"
-"""There while clients have to exchange an old authority. An extension of ours."""
+"""Present while clients have to exchange an old CA. An extension of ours."""
 OPTIONAL_CONSTRAINTS = (CA_CERTIFICATE_VALIDITIES_ACCEPTABLE, CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS)
-"""Shown only if they are not True, but of Shoots that sleep."""
+"""Constraints that are shown only if they are not True, except for hibernated Shoots."""
 
 # --- of ControllerInstallations
 VALID = "Valid"
@@ -69,7 +69,7 @@ REQUIRED = "Required"
 
 
 def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
-    """What stands in the way of an operation on a Shoot."""
+    """Constraint of a Shoot, a reason against an operation on it; None if there is none of the type."""
     listed = mappings(mapping(shoot.get("status")).get("constraints"))
     return next((each for each in listed if each.get("type") == type_), None)
 
@@ -78,7 +78,7 @@ def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
 
 
 def not_checked(type_: str, error: str) -> Condition:
-    """The check could not be carried out. Neither a threshold nor a pardon applies."""
+    """Condition of a check that could not be carried out. Neither a threshold nor a pardon applies."""
     return Condition(type_, "Unknown", "ConditionCheckError", error)
 
 
@@ -92,13 +92,13 @@ def failed(
 ) -> Condition:
     """The condition to write for a check that fails now.
 
-    With a threshold it is progressing for so long, counted from when its status changed: a message that changes every
-    minute does not prolong that. So it is after an operation that has just succeeded, and when the check fails for
-    another reason.
+    With a threshold it is progressing for so long, counted from the change of its status: a message that changes every
+    minute does not prolong that. The same applies after an operation that has just succeeded, and when the check fails
+    for another reason.
 
     Args:
-        old: the condition as it is, None if there is none.
-        found: what the check says; its status does not count.
+        old: the present condition, None if there is none.
+        found: result of the check; its status is ignored.
         threshold: seconds; None: no threshold.
         last_operation: of the object.
         now: of the check.
@@ -129,8 +129,9 @@ def _has_just_succeeded(operation: Mapping[str, Any] | None, threshold: float, n
 def to_be_checked(listed: Iterable[Object], types: Collection[str], *, now: datetime) -> list[Object]:
     """Conditions of an object on which an operation has just succeeded.
 
-    Those of these types say nothing about what has just been rolled out, until they are checked again. What is wrong
-    stays so.
+    Those of these types are progressing until they are checked again, since they predate the operation. Failed ones
+    stay
+    failed.
     """
     moment = format_time(now)
     hint = {"status": IN_PROGRESS, "lastTransitionTime": moment, "lastUpdateTime": moment}
@@ -141,7 +142,8 @@ def to_be_checked(listed: Iterable[Object], types: Collection[str], *, now: date
 
 
 def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
-    """What is wrong with a Shoot while it comes, goes, or is worked on without an error so far, is in progress.
+    """The condition with failures as progressing while a Shoot is created, deleted, or processed without an error so
+    far.
 
     Args: status: of the Shoot.
     """
@@ -157,9 +159,9 @@ def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
 
 
 def softened(status: str, old: Mapping[str, Any] | None, *, threshold: float, now: datetime) -> str:
-    """The status to write for `False` or `Unknown`: what was true is progressing for a while first.
+    """The status to write for `False` or `Unknown`: a condition that was true is progressing for a while first.
 
-    `threshold` is how many seconds it may be so, `old` the condition as it is, or None if there is none.
+    `threshold` is the maximum of seconds for that, `old` the present condition, or None if there is none.
     """
     if old is None or threshold <= 0:
         return status
@@ -170,7 +172,7 @@ def softened(status: str, old: Mapping[str, Any] | None, *, threshold: float, no
 
 
 def progressing_until(condition: Mapping[str, Any], *, threshold: float) -> datetime | None:
-    """When a condition that is progressing has been so for too long; None: it is not progressing."""
+    """End of the threshold of a condition that is progressing; None if it is not progressing."""
     if condition.get("status") != IN_PROGRESS:
         return None
     try:

@@ -1,7 +1,7 @@
-"""What a gardenlet reports of the next reconciliation of a Shoot: which objects it would change, and how.
+"""Reports of a gardenlet on the next reconciliation of a Shoot: the objects that it would change, and how.
 
-The gardenlet makes reports, `kubectl gardener diff` shows them. Objects in them are as people may read them: without
-status and what API servers count, and with marks in place of whatever is secret.
+The gardenlet makes reports, `kubectl gardener diff` shows them. Objects in them are fit for people to read: without
+status and the counters of API servers, and with marks in place of secret values.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 from kube.objects import Object, mapping, mappings, text
 
 REFUSED = "NoPreview"
-"""The reason of a Status that says why there is no report."""
+"""Reason of the Status that explains why there is no report."""
 
 
 class Place(StrEnum):
@@ -25,11 +25,13 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectDifference:
-    """Attributes:
-    name: of the object, with its namespace; of one that is replaced by another one, of the new one.
-    within: the ManagedResource that it is in, if the resource manager writes it.
-    before, after: None: there is no such object then.
-    problem: why it can't be written.
+    """Difference of an object.
+
+    Attributes:
+        name: with namespace; if another object replaces it, the name of the new one.
+        within: ManagedResource that contains it, if the resource manager writes it.
+        before, after: None if the object does not exist then.
+        problem: reason why it can't be written.
     """
 
     place: Place
@@ -70,7 +72,7 @@ class ObjectDifference:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTask:
-    """A task whose changes can't be known before it, or one before it, is carried out; by its name."""
+    """A task, by name, whose changes are unknown until it, or an earlier task, is carried out."""
 
     task: str
     reason: str

@@ -6,5 +6,5 @@ DISTRIBUTION = "gardener-resource-manager-python"
 
 
 def version() -> str:
-    """Such as `v1.2.3`."""
+    """Version of the distribution, such as `v1.2.3`."""
     return installed_version(DISTRIBUTION)

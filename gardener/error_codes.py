@@ -1,7 +1,7 @@
-"""Codes of errors: what kind of failure a text is about, and whether its user has to act.
+"""Codes of errors: the kind of failure that a text reports, and whether its user has to act.
 
-An extension that knows a code says so. Where it only has the text of a provider, the text is matched; of errors that
-Gardener's own requests to API servers meet it is never, since a passing 'not found' there is no fault of a user.
+An extension that knows a code reports it. If only the text of a provider is known, the text is matched; errors of
+Gardener's own requests to API servers are never matched, since a passing 'not found' there is no fault of a user.
 """
 
 import re
@@ -30,7 +30,7 @@ NOT_RETRIED = frozenset(
         PROBLEMATIC_WEBHOOK,
     }
 )
-"""The operation has failed until its user, or the owner of the account, has acted."""
+"""Codes of failures that are final until the user, or the owner of the account, has acted."""
 
 _REMEDIES = {
     INFRA_UNAUTHENTICATED: "correct the credentials of the provider, and ask for a retry",
@@ -48,7 +48,7 @@ _NO_CODE = "nothing, if it passes: it is tried again with a growing pause; if it
 
 
 def remedy(codes: Iterable[str]) -> str:
-    """What people can do about an error with these codes."""
+    """Advice for people on an error with these codes."""
     found = [_REMEDIES[each] for each in codes if each in _REMEDIES]
     return "; ".join(dict.fromkeys(found)) or _NO_CODE
 
@@ -120,15 +120,15 @@ _SAID = {
         "The requested configuration is currently not supported",
     ),
 }
-"""What providers say; in any case of letters."""
+"""Texts of providers by code, matched in any case of letters."""
 
 _PATTERNS = {code: re.compile("|".join(texts), re.IGNORECASE) for code, texts in _SAID.items()}
 
 
 def codes_in(text: str) -> list[str]:
-    """The codes of a text that came from an extension, a Machine, a Node or an Etcd, in their alphabetical order.
+    """The codes of a text from an extension, a Machine, a Node or an Etcd, in alphabetical order.
 
-    A limit of requests is none of resources: the account only needs a pause.
+    A rate limit does not count as a resource limit: the account only needs a pause.
     """
     found = {code for code, pattern in _PATTERNS.items() if pattern.search(text)}
     if INFRA_RATE_LIMITS_EXCEEDED in found:
@@ -137,7 +137,7 @@ def codes_in(text: str) -> list[str]:
 
 
 def needs_user(codes: Collection[str]) -> bool:
-    """Whether trying again would be in vain until somebody acts."""
+    """Whether retries fail until the user acts."""
     return not NOT_RETRIED.isdisjoint(codes)
 
 

@@ -1,18 +1,18 @@
-"""The contract between Gardener and extensions, about one extension object.
+"""The contract between Gardener and extensions, for one extension object.
 
 Gardener writes spec and annotations, the extension the status. A spec takes effect only with a *kick*: the annotation
-that names an operation, and a timestamp that makes each kick a change. An answer counts only if it belongs to what was
-asked last: by its generation, and by its time.
+that names an operation, and a timestamp that makes each kick a change. An answer counts only if it belongs to the last
+kick: by its generation, and by its time.
 
     annotations = kick(OPERATION_RECONCILE, now=now, live=obj)
     answer = answer_of(obj, kicked=annotations[TIMESTAMP])
 
-Answers have times of whole seconds, and an extension may end after it has taken a question and before it says so. What
-it said before would look like its answer, were that of the same second: so a kick has a time of a later second than
-the answer that is there, for which `pause_before_kick` may be needed. An extension that is asked again while it works
-on the same spec answers both questions at once.
+Answers have times of whole seconds, and an extension may crash between picking up a kick and reporting that. Its
+previous report would look like the answer if both had the same second: so the time of a kick is in a later second than
+the present answer, for which `pause_before_kick` may be needed. An extension that is kicked again while it works on the
+same spec answers both kicks at once.
 
-Pure: how long to wait, and for what, is up to whoever asks.
+Pure: the caller decides how long to wait, and for what.
 """
 
 from collections.abc import Mapping
@@ -30,40 +30,40 @@ MIGRATE = "Migrate"
 _ENDED = (ERROR, FAILED)
 _SECOND, _TICK = timedelta(seconds=1), timedelta(microseconds=1)
 _MOST_SKEW = timedelta(minutes=10)
-"""Between the clocks of both sides; a time beyond it is a wrong one, of which nothing follows."""
+"""Maximum difference between the clocks of both sides; times beyond it are invalid and ignored."""
 
 
 # --- asking
 
 
 def timestamp(now: datetime) -> str:
-    """As it stands in the annotation: RFC 3339 in UTC, with fractions of a second."""
+    """Value of the annotation: RFC 3339 in UTC, with fractions of a second."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def kick(operation: str, *, now: datetime, live: Object | None = None) -> dict[str, str]:
     """The annotations of a kick, to be written in the same request as the spec.
 
-    Args: live: the object that is asked; None: a new one.
+    Args: live: the object that is kicked; None: a new one.
     """
     return {OPERATION: operation, TIMESTAMP: timestamp(_moment(live or {}, now))}
 
 
 def pause_before_kick(live: Object, *, now: datetime) -> float:
-    """Seconds to wait, 1 at most: an answer to a kick that is written by then has a later time than the present one."""
+    """Seconds to wait, 1 at most: an answer to a kick written then has a later time than the present one."""
     return min((after_success(live, now) - now).total_seconds(), 1.0)
 
 
 def _moment(live: Object, now: datetime) -> datetime:
-    """Of a kick: another one than before, and after the answer that is there."""
+    """Time of a kick: differs from the previous kick, and is later than the present answer."""
     moment = after_success(live, now)
     return moment + _TICK if timestamp(moment) == annotations(live).get(TIMESTAMP) else moment
 
 
 def after_success(live: Object, now: datetime) -> datetime:
-    """The first moment from now on that is after a success that is there, in the precision of that.
+    """The first moment from now on that is later than a reported success, in its precision.
 
-    Nothing else can be mistaken for the answer, and is written again and again while an extension fails.
+    Only a success can be mistaken for the answer; an extension that fails writes its error again and again.
     """
     last = last_operation(live)
     answered = time_or_none(last.get("lastUpdateTime")) if last.get("state") == SUCCEEDED else None
@@ -73,22 +73,22 @@ def after_success(live: Object, now: datetime) -> datetime:
 
 
 def is_unanswered(obj: Object) -> bool:
-    """Whether the kick of its present spec got lost: nothing announces it, and no status answers it."""
+    """Whether the kick of its present spec got lost: no annotation announces it, and no status answers it."""
     return OPERATION not in annotations(obj) and observed_generation(obj) < integer(metadata(obj).get("generation"))
 
 
 def needs_kick(
     obj: Object, *, spec_changed: bool, operation: str = OPERATION_RECONCILE, data_changed: str = ""
 ) -> bool:
-    """Whether an object that is kicked only if needed has to be.
+    """Whether an object that is kicked only if needed needs a kick.
 
-    That is: something else is asked for than before, the answer is missing, or it is a bad one or an old one.
+    It does if the spec or the operation differs, or if the answer is missing, bad or outdated.
 
     Args:
         obj: the object.
         spec_changed: whether its spec is about to change.
-        operation: what is to be asked.
-        data_changed: when the data changed last to which the spec refers; empty: it refers to none.
+        operation: the operation to request.
+        data_changed: last change of the data that the spec refers to; empty: it refers to none.
     """
     asked, last = annotations(obj).get(OPERATION), last_operation(obj)
     if spec_changed or is_unanswered(obj) or asked not in (None, operation):
@@ -104,19 +104,19 @@ def needs_kick(
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The extension has done what was asked last."""
+    """The extension has completed the last request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """It has not answered yet; the reason says what is missing."""
+    """It has not answered yet; the reason states what is missing."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """It reports an error. It may still mend it, so what follows depends on how long that lasts."""
+    """It reports an error. It may still recover, so the consequences depend on how long the error lasts."""
 
     reason: str
     codes: tuple[str, ...] = ()
@@ -126,9 +126,9 @@ Answer = Ready | Pending | Trouble
 
 
 def answer_of(obj: Object, *, kicked: str = "") -> Answer:
-    """What the status says to the present spec.
+    """Answer of the status to the present spec.
 
-    Args: kicked: the timestamp of the kick that is to be answered; empty: the one that stands in the annotation.
+    Args: kicked: the timestamp of the kick whose answer is wanted; empty: the one in the annotation.
     """
     missing = _missing(obj, kicked)
     trouble = trouble_of(obj) if not missing else answered_error(obj, kicked=kicked)
@@ -138,7 +138,7 @@ def answer_of(obj: Object, *, kicked: str = "") -> Answer:
 
 
 def answered_error(obj: Object, *, kicked: str = "") -> Trouble | None:
-    """The error that is the answer to what was asked last; None also if the status has one that is older than that.
+    """The error that answers the last kick; None also if the error in the status is older.
 
     Args: kicked: as of `answer_of`.
     """
@@ -150,7 +150,7 @@ def answered_error(obj: Object, *, kicked: str = "") -> Trouble | None:
 
 
 def pending(obj: Object, reason: str) -> Pending:
-    """With the error that the extension reported before it was asked, if there is one."""
+    """Pending, with the error that the extension reported before the kick, if there is one."""
     return Pending(f"{reason}{_reported_before(obj)}")
 
 
@@ -160,7 +160,7 @@ def _reported_before(obj: Object) -> str:
 
 
 def _missing(obj: Object, kicked: str) -> str:
-    """What is missing until the question is answered well; empty: nothing."""
+    """Missing part until the kick is answered successfully; empty if nothing is missing."""
     generation, observed = integer(metadata(obj).get("generation")), observed_generation(obj)
     if is_deleting(obj):
         return "it is being deleted"
@@ -191,7 +191,7 @@ def trouble_of(obj: Object) -> Trouble | None:
 
 
 def standing_of(obj: Object) -> Answer:
-    """How the extension object is, whoever asked for what: for who mirrors it and reacts to each of its states."""
+    """State of the extension object, independent of kicks: for controllers that mirror it and react to each state."""
     last = last_operation(obj)
     if not last:
         return Trouble("extension did not record a last operation yet")
@@ -204,12 +204,12 @@ def standing_of(obj: Object) -> Answer:
 
 
 def has_succeeded(obj: Object) -> bool:
-    """Whether the last operation has ended well, and nothing else is asked for by now."""
+    """Whether the last operation has succeeded, and no other one is requested now."""
     return last_operation(obj).get("state") == SUCCEEDED and OPERATION not in annotations(obj)
 
 
 def is_migrated(obj: Object) -> bool:
-    """Whether the extension has let go of what belongs to the object."""
+    """Whether the extension has released the resources of the object."""
     last = last_operation(obj)
     is_asked = annotations(obj).get(OPERATION) == OPERATION_MIGRATE
     return not is_asked and (last.get("type"), last.get("state")) == (MIGRATE, SUCCEEDED)
@@ -228,7 +228,7 @@ def observed_generation(obj: Mapping[str, Any]) -> int:
 
 
 def _is_older(answer: Object, asked: str) -> bool:
-    """Whether a last operation, or error, was updated before it was asked for, in the precision of both times."""
+    """Whether a last operation, or error, was updated before the request, in the precision of both times."""
     asked_at, updated = time_or_none(asked), time_or_none(answer.get("lastUpdateTime"))
     if asked_at is None or updated is None:
         return asked_at is not None

@@ -1,4 +1,4 @@
-"""What a gardenlet reports of a flow: its tasks, when each ran, what it waited for, and what to do about errors.
+"""Reports of a gardenlet on a flow: its tasks, their times, the objects they wait for, and advice on errors.
 
 The gardenlet makes reports; its page, JSON and `kubectl gardener flow` show them. All times are seconds from the start
 of the flow, so that they do not depend on the clock of the reader.
@@ -18,7 +18,7 @@ _MOST_TICKS = 8
 
 
 class State(StrEnum):
-    """Of a task; of a flow, all but the first and the last."""
+    """State of a task; a flow has all but the first and the last."""
 
     WAITING = "Waiting"
     RUNNING = "Running"
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaited:
-    """An object that a task waits for. Attributes: since: when it began to. reason: what is missing."""
+    """An object that a task waits for. Attributes: since: start of the wait. reason: what is missing."""
 
     kind: str
     key: Key
@@ -56,14 +56,16 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
-    """Attributes:
-    begin: when it started; None: it has not.
-    seconds: for how long it ran until now.
-    attempts: how often it was tried.
-    after: names of the tasks that it waits for; of one that has started, the task that was awaited last.
-    reason: what it waits for while it runs, or waited for last.
-    awaited: the objects that it waits for.
-    error: of its last attempt.
+    """A task of a flow.
+
+    Attributes:
+        begin: start; None if it has not started.
+        seconds: run time until now.
+        attempts: number of attempts.
+        after: names of the tasks that it waits for; of one that has started, the task that was awaited last.
+        reason: what it waits for while it runs, or waited for last.
+        awaited: the objects that it waits for.
+        error: of its last attempt.
     """
 
     id: str
@@ -80,12 +82,12 @@ class TaskReport:
 
     @property
     def remedy(self) -> str:
-        """What to do about its error; empty: there is none."""
+        """Advice on its error; empty if there is none."""
         return error_codes.remedy(self.codes) if self.state is State.FAILED else ""
 
     @property
     def why(self) -> str:
-        """What it waits for, or waited for."""
+        """Description of its present or past wait."""
         after = ", ".join(self.after)
         match self.state:
             case State.WAITING:
@@ -132,10 +134,12 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowReport:
-    """Attributes:
-    began: in the form of the API.
-    seconds: for how long it ran until now.
-    tasks: those that are not left out, each after all that come before it.
+    """A flow and its tasks.
+
+    Attributes:
+        began: in the form of the API.
+        seconds: run time until now.
+        tasks: all that are not left out, each after its predecessors.
     """
 
     flow: str
@@ -188,7 +192,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Of a task, in whole units of the width of the picture; a width of 0: it has not started."""
+    """Bar of a task, in whole units of the width of the picture; width 0 if the task has not started."""
 
     task: TaskReport
     left: int
@@ -196,7 +200,7 @@ class Bar:
 
 
 def bars(report: FlowReport, *, width: int, least: int = 1) -> list[Bar]:
-    """The tasks over time, those that started first above; then those that have not started.
+    """The tasks over time, in the order of their starts; then those that have not started.
 
     Args: width: of the whole picture. least: the width of a task that took no time.
     """
@@ -221,7 +225,7 @@ def _span(report: FlowReport) -> float:
 
 
 def ticks(report: FlowReport) -> list[int]:
-    """Round numbers of seconds for the axis, few of them."""
+    """Round numbers of seconds for the axis, a few of them."""
     span = _span(report)
     step = next((each for each in _TICKS if span / each <= _MOST_TICKS), _TICKS[-1])
     return [step * number for number in range(min(int(span // step), _MOST_TICKS) + 1)]

@@ -1,6 +1,6 @@
-"""NetworkPolicies that a gardenlet makes in namespaces of its seed: their names, and which namespace gets which.
+"""NetworkPolicies that a gardenlet creates in namespaces of its seed: their names, and the namespaces that get them.
 
-They forbid all traffic of pods but for what these ask for by labels. What each allows is computed by the controller.
+They deny all traffic of pods except what these request by labels. The controller computes the rules of each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ TO_PRIVATE_NETWORKS = "allow-to-private-networks"
 TO_BLOCKED_CIDRS = "allow-to-blocked-cidrs"
 TO_DNS = "allow-to-dns"
 NAMES = (DENY_ALL, TO_RUNTIME_APISERVER, TO_PUBLIC_NETWORKS, TO_PRIVATE_NETWORKS, TO_BLOCKED_CIDRS, TO_DNS)
-"""In the order in which they are written."""
+"""Names of all policies, in the order in which they are written."""
 
 _OF_ISTIO = frozenset({DENY_ALL, TO_RUNTIME_APISERVER, TO_DNS})
 _OF_EXPOSURE_CLASS_HANDLERS = frozenset({DENY_ALL, TO_DNS})

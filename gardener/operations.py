@@ -1,7 +1,7 @@
-"""Operations on an object that has `status.lastOperation`: which one it is, and how its progress is written.
+"""Operations on an object that has `status.lastOperation`: their type, and their progress.
 
-What an earlier attempt wrote says with which operation to go on: one that makes an object, or takes it over, is that
-until it has succeeded.
+The record of an earlier attempt decides the operation of the next one: creation, migration and restoration continue
+until they have succeeded.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ _UNFINISHED = (CREATE, MIGRATE, RESTORE)
 
 
 def operation_of(obj: Object) -> str:
-    """Its type; for Shoots, what Seeds it is on counts besides."""
+    """Type of its operation; `shoots.operation_of` also considers the Seeds of a Shoot."""
     asked = annotations(obj).get(keys.OPERATION)
     if asked == keys.OPERATION_MIGRATE:
         return MIGRATE
@@ -35,13 +35,13 @@ def operation_of(obj: Object) -> str:
 
 
 def operation(kind: str, state: str, progress: int, description: str, *, now: datetime) -> Object:
-    """What is written as `lastOperation`."""
+    """Value of `lastOperation`."""
     said = {"type": kind, "state": state, "progress": progress, "description": description}
     return {**said, "lastUpdateTime": format_time(now)}
 
 
 def following(before: Object, wanted: Object) -> Object:
-    """The wanted `lastOperation`; the one of before, with its time, if nothing in it is new."""
+    """The wanted `lastOperation`; the previous one, with its time, if nothing else differs."""
     is_same = all(before.get(name) == wanted.get(name) for name in wanted if name != "lastUpdateTime")
     return before if is_same else wanted
 

@@ -1,13 +1,13 @@
-"""What protects ConfigMaps and Secrets from the garbage collector, and help for those who write manifests.
+"""Annotations that protect ConfigMaps and Secrets from the garbage collector, and help for authors of manifests.
 
 The collector deletes an object that carries its label as soon as no annotation refers to it any more. Such an object is
-immutable and has the hash of its content in its name: new content is a new object, pods that run keep the old one, and
-the old one goes when the last of them has gone. An annotation
+immutable and has the hash of its content in its name: new content is a new object, running pods keep the old one, and
+the old one is deleted when the last of them has ended. An annotation
 
     reference…/configmap-4ed34879: test-5678
 
-protects the ConfigMap `test-5678` in the namespace of the object that has the annotation. What follows the hyphen only
-keeps the keys apart.
+protects the ConfigMap `test-5678` in the namespace of the object that has the annotation. The part behind the hyphen
+only keeps the keys apart.
 
 `python -m agent.references FILE...` does it on the command line.
 """
@@ -41,7 +41,7 @@ class Name(NamedTuple):
     """One ConfigMap or Secret."""
 
     kind: str
-    """As it is written in annotations."""
+    """Name of the kind in annotations."""
     namespace: str
     name: str
 
@@ -59,7 +59,7 @@ def kind_from_annotation_key(annotation: str) -> str:
 
 
 def references(obj: Object) -> Iterator[Name]:
-    """What the annotations of an object refer to; its own alone, not those of templates in it."""
+    """References in the annotations of an object, without those of templates in it."""
     namespace = key(obj).namespace
     for annotation, name in annotations(obj).items():
         kind = kind_from_annotation_key(annotation)
@@ -80,14 +80,14 @@ _OF_PODS = ("initContainers", "containers", "volumes", "imagePullSecrets")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where the names are, and which parts of the object carry annotations beside the object itself."""
+    """Places of the names, and the parts of the object that carry annotations in addition to the object itself."""
 
     slots: Callable[[Object], Iterator[Slot]]
     annotated: tuple[Path, ...] = ()
 
 
 def kind_of(obj: Object) -> Kind | None:
-    """None for kinds whose objects protect nothing."""
+    """Kind of the object; None if its objects protect nothing."""
     return _KINDS.get((obj.get("apiVersion") or "", obj.get("kind") or ""))
 
 
@@ -141,7 +141,7 @@ _KINDS: dict[tuple[str, str], Kind] = {
 
 
 def collectable_kind(obj: Object) -> str:
-    """As it is called in annotations; empty for all but ConfigMaps and Secrets."""
+    """Name of the kind in annotations; empty for all but ConfigMaps and Secrets."""
     return _COLLECTABLE.get((obj.get("apiVersion") or "", obj.get("kind") or ""), "")
 
 
@@ -187,15 +187,15 @@ def _encoded(text: str) -> str:
 def inject_annotations(obj: Object, *additional: str) -> Object:
     """A copy with an annotation for each ConfigMap and Secret that the object names.
 
-    They are put on the object and on the pod templates in it, since pods that run protect what they use even when the
-    object does not name it any more. References that are there already and name nothing any more are taken away.
+    The annotations are put on the object and on its pod templates, since running pods protect what they use even when
+    the object does not name it any more. Obsolete references are removed.
 
     Args:
-        obj: of a kind that the garbage collector looks at.
+        obj: of a kind that the garbage collector observes.
         additional: keys of annotations to be set as well, with empty values; they protect nothing.
 
     Raises:
-        ValueError: the kind is none of those that the garbage collector looks at.
+        ValueError: the garbage collector does not observe this kind.
     """
     kind = kind_of(obj)
     if kind is None:
@@ -224,9 +224,9 @@ def _replace_references(part: Object | None, wanted: dict[str, str]) -> None:
 def stamp(manifests: Sequence[Object]) -> list[Object]:
     """Copies in the same order, those of a List one by one.
 
-    A ConfigMap or Secret is renamed if one of the manifests names it, and its own does not say `immutable`: with
-    `false` it keeps its name and may change, with `true` it was named by its author. So doing this twice changes
-    nothing any more. Objects that nothing names would be collected at once; they stay as they are.
+    A ConfigMap or Secret is renamed if one of the manifests names it, and it does not set `immutable`: with `false` it
+    keeps its name and may change, with `true` its author has named it. So a second call changes nothing. Objects that
+    nothing names would be collected at once; they stay unchanged.
 
     Raises:
         ValueError: lists are nested too deeply, two manifests are of the same ConfigMap or Secret, or one has no name.

@@ -1,4 +1,4 @@
-"""Who is responsible for a ManagedResource, and which one an object comes from: the same for all controllers.
+"""Responsibility for ManagedResources, and the origin of objects: the same for all controllers.
 
 A ManagedResource carries the finalizer of the class whose instance manages it. When its class changes, the former
 instance cleans up in its own target cluster first; the new one waits until the finalizer is gone.
@@ -17,7 +17,7 @@ EVERY_CLASS = "*"
 
 
 def is_ignored(obj: Object) -> bool:
-    """Of a ManagedResource: nothing is done for it; of a manifest: it is created, and then left alone."""
+    """Whether a ManagedResource is ignored by all controllers, or a manifest is created and then left alone."""
     return is_truthy(annotations(obj).get(IGNORE))
 
 
@@ -39,12 +39,12 @@ def is_responsible(managed_resource: Object, *, resource_class: str) -> bool:
 
 
 def handles(resource_class: str, wanted: str | None) -> bool:
-    """Whether an instance of this class manages ManagedResources that want that one."""
+    """Whether an instance of this class manages ManagedResources of the wanted class."""
     return (resource_class or DEFAULT_CLASS) in {EVERY_CLASS, wanted or DEFAULT_CLASS}
 
 
 def belongs_to_class(managed_resource: Object, *, resource_class: str) -> bool:
-    """Whether it is ours by class, or still ours by finalizer."""
+    """Whether the class or the finalizer of a ManagedResource is ours."""
     if finalizer_of(resource_class) in finalizers(managed_resource):
         return True
     return is_responsible(managed_resource, resource_class=resource_class)
@@ -53,8 +53,8 @@ def belongs_to_class(managed_resource: Object, *, resource_class: str) -> bool:
 def must_wait(managed_resource: Object, *, resource_class: str) -> bool:
     """Whether another instance has to clean up before this one takes over.
 
-    Only the first finalizer of this family counts, as in the original: there is never more than one unless
-    somebody puts it there by hand.
+    Only the first finalizer of this family counts, as in the original: there is never more than one unless a user adds
+    it by hand.
     """
     first = next((name for name in finalizers(managed_resource) if name.startswith(FINALIZER)), None)
     if first is None or first == finalizer_of(resource_class):
@@ -78,7 +78,11 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin:
-    """Raises ValueError for what is neither `<namespace>/<name>` nor `<cluster id>:<namespace>/<name>`."""
+    """Origin from an annotation.
+
+    Raises:
+        ValueError: the text is neither `<namespace>/<name>` nor `<cluster id>:<namespace>/<name>`.
+    """
     cluster_id, colon, name = text.partition(":")
     if not colon:
         cluster_id, name = "", text

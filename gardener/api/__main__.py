@@ -1,4 +1,4 @@
-"""`python -m gardener.api manifests/crds/garden` writes the CustomResourceDefinitions there, a file a kind."""
+"""Write CustomResourceDefinitions: `python -m gardener.api manifests/crds/garden` writes a file per kind there."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from gardener.api.garden.definitions import DEFINITIONS
 
 
 def write(directory: Path) -> None:
-    """Definitions of kinds that are no more go."""
+    """Write all definitions, and delete those of kinds that no longer exist."""
     made = files(DEFINITIONS)
     for path in directory.glob("*.yaml"):
         if path.name not in made:

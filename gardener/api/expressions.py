@@ -1,4 +1,4 @@
-"""The rules of CEL in a schema, offline: as an API server evaluates them, by the library of the extra `cel`."""
+"""The CEL rules in a schema, evaluated offline as an API server does, by the library of the extra `cel`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ def has_rules(schema: Schema) -> bool:
 
 
 def failed_rules(schema: Schema, value: Any, old: Any = None) -> Iterator[FieldError]:
-    """The findings of the rules on a value that fits the schema otherwise; none without the library."""
+    """Findings of the rules on a value that is valid otherwise; none without the library."""
     if rules_are_checked():
         yield from _failed(schema, value, old, "")
 
@@ -53,7 +53,7 @@ def _failed(schema: Schema, value: Any, old: Any, path: str) -> Iterator[FieldEr
 
 
 def _correlated(schema: Schema, old: Any) -> Any:
-    """The entry of the old list that an entry stands for; the API server finds it in lists with keys alone."""
+    """Lookup of the old entry that corresponds to an entry; as in the API server, only in lists with keys."""
     keys = schema.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):
         return lambda _: None
@@ -74,14 +74,14 @@ def _failed_here(schema: Schema, rules: list[Rule], value: Any, old: Any, path: 
 
 
 def _finding(rule: Rule, path: str, problem: str | bool) -> FieldError:
-    """As API servers from 1.33 on word it, without the value."""
+    """Finding in the wording of API servers 1.33 and later, without the value."""
     kind = _KINDS.get(rule.get("reason", ""), ErrorKind.INVALID)
     detail = rule["message"] if problem is False else f"{problem} evaluating rule: {rule['message']}"
     return FieldError(kind, f"{path}{rule.get('fieldPath', '')}".removeprefix("."), detail=detail)
 
 
 def _evaluated(expression: str, variables: Mapping[str, Any]) -> bool | str:
-    """True, false, or what went wrong."""
+    """True, false, or the error of the evaluation."""
     try:
         result = compiled(expression).eval(data=variables)
     except RuntimeError as error:
@@ -107,9 +107,9 @@ def _environment() -> Any:
 
 
 def _as_declared(schema: Schema, value: Any) -> Any:
-    """As the rules see it: fields under the names that expressions have for them, and numbers of their type.
+    """The value as rules receive it: fields under their escaped names, and numbers of their declared type.
 
-    What has no schema can only be compared as a whole, and may hold what the library cannot take.
+    A value without a schema can only be compared as a whole, and may hold what the library cannot process.
     """
     match value:
         case _ if schema.get("x-kubernetes-preserve-unknown-fields"):

@@ -1,6 +1,6 @@
-"""The kinds of Istio, whose ingress gateways stand before the API servers of Shoots and what operators look at.
+"""The kinds of Istio, whose ingress gateways route to the API servers of Shoots and to dashboards of operators.
 
-It has its own rules for their fields: here they are open, and their versions differ in their names only.
+Istio validates their fields: here they are open, and their versions differ in their names only.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def _definition(
     columns: Sequence[Column] = (AGE,),
     is_kept: bool = True,
 ) -> Definition:
-    """Args: others: versions; is_kept: whether Helm leaves it when it removes a release."""
+    """Definition of a kind. Args: others: versions; is_kept: whether Helm keeps it when it uninstalls a release."""
     fields = {"spec": raw("What is asked for."), "status": raw("What Istio reports.")}
     part = _PARTS.get(resource.group)
     return Definition(

@@ -5,7 +5,7 @@ from kube.resources import Resource
 
 MANAGED_RESOURCES = Resource(GROUP, "v1alpha1", "ManagedResource", "managedresources", namespaced=True, any_size=True)
 DEFINITION = f"manifests/crds/{MANAGED_RESOURCES.plural}.{GROUP}.yaml"
-"""The file of this project that defines them."""
+"""File of this project with their definition."""
 
 
 def _machine_kind(kind: str, plural: str, short_name: str) -> Resource:

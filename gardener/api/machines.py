@@ -1,6 +1,6 @@
-"""The kinds of the machine-controller-manager, which makes machines for nodes.
+"""The kinds of the machine-controller-manager, which creates machines for nodes.
 
-It has its own rules for their fields: here they are open.
+The machine-controller-manager validates their fields: here they are open.
 """
 
 from gardener.api.definition import AGE, Column, Definition, Scale

@@ -1,6 +1,7 @@
-"""The kinds of the Prometheus operator, which makes servers and their configuration of them.
+"""The kinds of the Prometheus operator, which deploys and configures servers from them.
 
-It has its own rules for their fields: here they are open. A seed may have them from somebody else, with these rules.
+The operator validates their fields: here they are open. In a seed, another program may have installed them, with its
+rules.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ def _server(resource: Resource, description: str, scale: Scale | None = None) ->
 
 
 def _part(resource: Resource, description: str, columns: Sequence[Column] = (AGE,)) -> Definition:
-    """What configurations are made of; nothing is reported about it."""
+    """Kind for a part of a configuration, without a status."""
     fields = {"spec*": raw("What is asked for.")}
     return Definition(resource=resource, description=description, fields=fields, columns=columns)
 

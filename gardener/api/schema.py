@@ -1,13 +1,13 @@
-"""The words in which the kinds of the garden API are described.
+"""Vocabulary for the descriptions of the kinds of the garden API.
 
-A description is the OpenAPI schema that a CustomResourceDefinition holds, as JSON; the words here only spare the
+A description is the OpenAPI schema that a CustomResourceDefinition holds, as JSON; the functions here only avoid
 repetition. Every value begins with its description, which `kubectl explain` shows: meaning, default, unit.
-The star after the name of a field says that the field is required:
+A star after the name of a field marks it as required:
 
     SCOPE = struct("Where the quota counts.", {"kind*": string("Kind of the scope.", enum=["Project", "Secret"])})
 
-Rules of CEL stand on the object that holds the field they are about, so that they also see its removal. `immutable` and
-the others take a path below that object: `immutable("networking.type")`.
+CEL rules are placed on the object that holds the field they are about, so that they also see its removal. `immutable`
+and the others take a path below that object: `immutable("networking.type")`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,11 +24,11 @@ QUANTITY = (
     r"^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-"""Nothing in this API can be less than zero."""
+"""Quantity of Kubernetes; no value in this API can be negative."""
 DURATION = "^(-?([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+|0)$"
 BASE64 = r"^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$"
 LONGEST_NAME = 253
-"""Of an object; characters."""
+"""Maximum length of the name of an object, in characters."""
 
 _RESERVED = frozenset(
     (
@@ -36,7 +36,7 @@ _RESERVED = frozenset(
         *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
     )
 )
-"""Words of CEL."""
+"""Reserved words of CEL."""
 
 
 # --- values
@@ -52,7 +52,7 @@ def string(
     at_least: int = 0,
     at_most: int | None = None,
 ) -> Schema:
-    """`at_least` and `at_most` count characters; `form` is one of the formats of OpenAPI, such as date-time."""
+    """A text. `at_least` and `at_most` count characters; `form` is one of the formats of OpenAPI, such as date-time."""
     return _without_empty(
         description=description,
         type="string",
@@ -101,12 +101,12 @@ def time(description: str) -> Schema:
 
 
 def duration(description: str, *, default: str | None = None) -> Schema:
-    """As Go writes durations: `1h30m`."""
+    """A duration in Go syntax: `1h30m`."""
     return string(description, default=default, pattern=DURATION)
 
 
 def base64(description: str) -> Schema:
-    """Also of nothing, and in several lines, as Go reads it; the format `byte` of OpenAPI refuses both."""
+    """Base64 as Go reads it: also empty, and in several lines; the format `byte` of OpenAPI refuses both."""
     return string(description, pattern=BASE64)
 
 
@@ -138,7 +138,7 @@ def number_or_percentage(description: str, *, default: int | None = None) -> Sch
 
 
 def raw(description: str) -> Schema:
-    """An object of somebody else's, kept as it is."""
+    """An object of another API, kept unchanged."""
     return {"description": description, "type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -157,7 +157,7 @@ def struct(
     rules: Sequence[Rule] = (),
     default: Mapping[str, Any] | None = None,
 ) -> Schema:
-    """An object with these fields; `name*` is required. Defaults of the fields apply inside of `default`, too."""
+    """An object with these fields; `name*` is required. Defaults of the fields apply in `default`, too."""
     required = [field[:-1] for field in fields if field.endswith("*")]
     return _without_empty(
         **{
@@ -181,7 +181,7 @@ def array(
     unique: bool = False,
     default: Sequence[Any] | None = None,
 ) -> Schema:
-    """A list; with `key` that field identifies entries, and they are merged by it; with `unique` values differ."""
+    """A list; with `key` that field identifies entries for merging; with `unique` entries differ."""
     return _without_empty(
         **{
             "description": description,
@@ -223,7 +223,7 @@ INVALID, FORBIDDEN, REQUIRED = "FieldValueInvalid", "FieldValueForbidden", "Fiel
 
 
 def rule(expression: str, message: str, *, field: str = "", reason: str = INVALID) -> Rule:
-    """`field`: the path, below the object with the rule, that the finding is about."""
+    """A CEL rule. `field`: the path that the finding is about, below the object with the rule."""
     path = {"fieldPath": f".{field}"} if field else {}
     return {"rule": expression, "message": message, "reason": reason, **path}
 
@@ -234,7 +234,9 @@ def immutable(path: str, message: str = "field is immutable") -> Rule:
 
 
 def immutable_once_set(path: str, message: str = "field is immutable", *, empty_is_unset: bool = False) -> Rule:
-    """`empty_is_unset`: writers in Go that do not know a text yet write an empty one."""
+    """Rule: a field cannot change once set. `empty_is_unset`: Go writers that do not know a text yet write an empty
+    one.
+    """
     old = present(path, "oldSelf")
     empty = f" || {_at(path, 'oldSelf')} == ''" if empty_is_unset else ""
     return rule(f"!{old}{empty} || ({present(path)} && {_at(path)} == {_at(path, 'oldSelf')})", message, field=path)
@@ -250,25 +252,25 @@ def not_decreased(path: str, message: str = "may not decrease") -> Rule:
 
 
 def exactly_one(fields: Sequence[str], message: str) -> Rule:
-    """Of these fields exactly one is given; if not, the object misses something."""
+    """Rule: exactly one of these fields is set; otherwise the finding is a missing value."""
     given = ", ".join(present(field) for field in fields)
     return rule(f"[{given}].filter(is_given, is_given).size() == 1", message, reason=REQUIRED)
 
 
 def forbidden(field: str, message: str) -> Rule:
-    """For a field that is in the schema only so that it is refused, and not dropped unseen."""
+    """Rule for a field that is in the schema only to be refused, instead of being dropped silently."""
     return rule(f"!has(self.{escaped(field)})", message, field=field, reason=FORBIDDEN)
 
 
 def present(path: str, root: str = "self") -> str:
-    """That something stands at this path; to be used in larger expressions as it is."""
+    """Expression: a value exists at this path; usable inside of larger expressions."""
     steps = [escaped(step) for step in path.split(".")]
     given = " && ".join(f"has({'.'.join((root, *steps[: i + 1]))})" for i in range(len(steps)))
     return given if len(steps) == 1 else f"({given})"
 
 
 def escaped(field: str) -> str:
-    """A field's name as expressions write it: words of CEL stand between underscores."""
+    """Name of a field in expressions: reserved words of CEL are enclosed in underscores."""
     return f"__{field}__" if field in _RESERVED else field
 
 
@@ -280,9 +282,9 @@ def _at(path: str, root: str = "self") -> str:
 
 
 def but(schema: Schema, description: str = "", **changes: Any) -> Schema:
-    """A shared type in another place: with a description of that place, and with what is different there.
+    """A shared type in another place: with a description of that place, and the differences there.
 
-    A change to None takes away.
+    A change to None removes.
     """
     changed = {**schema, **({"description": description} if description else {}), **changes}
     return {word: value for word, value in changed.items() if value is not None}
@@ -304,7 +306,7 @@ def with_fields(schema: Schema, fields: Mapping[str, Schema], *, without: Iterab
 
 
 def without_defaults(schema: Schema, *, keep: Callable[[str], bool] = lambda _: False) -> Schema:
-    """The same for a template, whose object gets its defaults when it is made; those of some fields may stay."""
+    """The same for a template, whose object gets its defaults when it is created; some fields may keep theirs."""
     return {word: _without_defaults(word, value, keep) for word, value in schema.items() if word != "default"}
 
 
@@ -321,9 +323,9 @@ def _without_defaults(word: str, value: Any, keep: Callable[[str], bool]) -> Any
 
 
 def _without_empty(**words: Any) -> Schema:
-    """Without what was not said; a bound or a default may be zero, false or empty."""
+    """Keywords without empty ones; a bound or a default may be zero, false or empty."""
     return {word: value for word, value in words.items() if value or (value is not None and word not in _SAY_SOMETHING)}
 
 
 _SAY_SOMETHING = frozenset(("enum", "pattern", "format", "required", "x-kubernetes-validations"))
-"""Words that are left out where they are empty."""
+"""Keywords that are left out if they are empty."""

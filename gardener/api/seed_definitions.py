@@ -1,7 +1,7 @@
-"""The CustomResourceDefinitions that a seed serves, by the program that they are for.
+"""The CustomResourceDefinitions that a seed serves, by the program that uses them.
 
-Each stage is a function of nothing, so that what a seed gets is known without one. ManagedResource is not among them:
-its definition is written by hand, and installed together with the resource manager.
+Each stage is a function without arguments, so a seed's definitions are known without a cluster. ManagedResource is not
+among them: its definition is written by hand, and installed together with the resource manager.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ DEFINITIONS: Mapping[Stage, Sequence[Definition]] = {
 }
 
 OPEN: frozenset[Stage] = frozenset({Stage.ISTIO, Stage.MONITORING})
-"""Kinds of other projects, whose own definitions are better ones: those that exist stay."""
+"""Kinds of other projects; existing definitions stay, since those of the projects are more precise."""
 
 
 def custom_resource_definitions(stage: Stage) -> list[Object]:

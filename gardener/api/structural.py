@@ -1,9 +1,9 @@
-"""What an API server does with an object of a CustomResourceDefinition, offline: defaults, unknown fields, validation.
+"""Offline processing of custom resources as by an API server: defaults, unknown fields, validation.
 
-Findings are worded as the API server words them, in its order: values first, then lists that may not hold an entry
-twice, then rules of CEL, which are not looked at as long as a value is missing or of a wrong type.
+Findings have the wording and order of the API server: values first, then duplicate list entries, then CEL rules, which
+are skipped while a value is missing or of a wrong type.
 
-Nothing here raises, whatever JSON it meets. CEL needs the extra `cel`; without it `rules_are_checked` is false.
+Nothing here raises, for any JSON. CEL needs the extra `cel`; without it `rules_are_checked` is false.
 """
 
 import json
@@ -31,9 +31,9 @@ _ROOT_FIELDS = ("apiVersion", "kind", "metadata")
 
 
 def with_defaults(schema: Schema, value: Any) -> Any:
-    """The value with the defaults of the schema, also of those in defaults; shares what it has in common with `value`.
+    """The value with the defaults of the schema, also of those in defaults; shares unchanged parts with `value`.
 
-    As the API server does it: a field that is null, which the schema does not allow, is taken for absent.
+    As in the API server, a null field that the schema does not allow to be null counts as absent.
     """
     match value:
         case dict():
@@ -61,7 +61,7 @@ def _object_with_defaults(schema: Schema, value: Mapping[str, Any]) -> dict[str,
 
 
 def pruned(schema: Schema, value: Any, *, root: bool = True) -> Any:
-    """Without what the API server would not store."""
+    """The value without fields that the API server would not store."""
     match value:
         case dict() if not schema.get("x-kubernetes-preserve-unknown-fields"):
             return {
@@ -76,13 +76,15 @@ def pruned(schema: Schema, value: Any, *, root: bool = True) -> Any:
 
 
 def _below(schema: Schema, field: str) -> Schema | None:
-    """The schema of a field; None for one that is not known."""
+    """The schema of a field; None if it is unknown."""
     found = schema.get("properties", {}).get(field, schema.get("additionalProperties"))
     return found if isinstance(found, dict) else None
 
 
 def unknown_fields(schema: Schema, obj: Mapping[str, Any]) -> list[str]:
-    """Paths of fields that the API server would not store, in the order of the object; those of metadata are known."""
+    """Paths of fields that the API server would not store, in the order of the object; those of metadata count as
+    known.
+    """
     return list(_unknown(schema, obj, "", root=True))
 
 
@@ -102,7 +104,7 @@ def _unknown(schema: Schema, value: Any, path: str, *, root: bool = False) -> It
 
 
 def errors(schema: Schema, obj: Any, *, old: Any = None) -> list[FieldError]:
-    """The findings about an object with its defaults; with `old`, which it replaces, also those of the change."""
+    """The findings about an object with its defaults; with `old`, its predecessor, also those about the change."""
     found = [*_value_errors(schema, obj, ""), *_duplicates(schema, obj, "")]
     if any(_blocks_rules(error) for error in found):
         return [*found, invalid(_NOWHERE, None, _NOT_CHECKED)] if has_rules(schema) else found
@@ -117,7 +119,7 @@ _NOT_CHECKED = (
 
 
 def _blocks_rules(error: FieldError) -> bool:
-    """A rule might fail on what it does not expect, or cost too much."""
+    """Whether rules are skipped: they might fail on such a value, or cost too much."""
     blocking = {ErrorKind.REQUIRED, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY, ErrorKind.NOT_SUPPORTED}
     return error.kind in blocking or " in body must be of type " in error.detail
 

@@ -1,6 +1,6 @@
 """The kinds of the vertical Pod autoscaler.
 
-It has its own rules for their fields: here they are open. `v1beta2` differs from `v1` in its name only.
+The autoscaler validates their fields: here they are open. `v1beta2` differs from `v1` in its name only.
 """
 
 from collections.abc import Sequence

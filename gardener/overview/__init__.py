@@ -1,4 +1,4 @@
-"""The state of a ManagedResource, summed up for people: its own, that of its objects, and what to do about them.
+"""Summary of a ManagedResource for people: its state, the states of its objects, and advice.
 
 Pure rules, for the status page and the plugin of kubectl.
 """

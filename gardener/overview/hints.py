@@ -1,4 +1,4 @@
-"""What to do about what is wrong with a ManagedResource: from conditions and objects to advice."""
+"""Advice on problems of a ManagedResource, from conditions and objects."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ _BY_REASON = {
 
 
 def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
-    """Each of them once, the most important first."""
+    """Hints, each of them once, the most important first."""
     name = key(managed_resource).name
     state = state_of(managed_resource)
     advice: list[str] = []

@@ -20,7 +20,7 @@ from kube.objects import Object, condition, group_of, held_by, is_deleting, meta
 class Health(StrEnum):
     HEALTHY = "Healthy"
     COMPLETED = "Completed"
-    """A Job that has completed, and is gone for that."""
+    """A Job that has completed, and was removed for that reason."""
     PROGRESSING = "Progressing"
     UNHEALTHY = "Unhealthy"
     MISSING = "Missing"
@@ -36,7 +36,7 @@ class HealthStatus:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """An object that a ManagedResource lists; None: it does not exist, or could not be read."""
+    """An object that a ManagedResource lists; None if it does not exist, or could not be read."""
 
     reference: Object
     object: Object | None
@@ -48,7 +48,7 @@ class Live:
 
 
 def short_name(reference: Mapping[str, Any]) -> str:
-    """`Deployment/shop/storefront`; the group stands for nothing that people mix up."""
+    """Short name, such as `Deployment/shop/storefront`; the group is rarely needed to tell objects apart."""
     parts = (reference.get("kind"), reference.get("namespace"), reference.get("name"))
     return "/".join(part for part in parts if part)
 
@@ -78,18 +78,18 @@ def health_status(obj: Object) -> HealthStatus:
 
 _KEPT = ("kept ", "waiting for at most ")
 _NEXT = f", {pending_text('').partition(chr(34))[0]}"
-"""Between what is reported of two objects."""
+"""Separator between the reports of two objects."""
 FINISHED = HealthStatus(Health.COMPLETED, "it has finished, and its time to live is over")
 
 
 def as_reported(
     managed_resource: Object, found: Sequence[Live], manifests: Mapping[str, Object] | None = None
 ) -> list[Live]:
-    """The objects, with what the agent reports in the conditions of one whose kind has no rule here.
+    """The objects, with health from the conditions where their kind has no rule here.
 
-    It may be configured to check such kinds. It names the first object only.
+    The agent may be configured to check such kinds. Conditions name only the first object.
 
-    Args: manifests: by object key, if they are known: which Jobs are removed when they have finished.
+    Args: manifests: by object key, if known: they show which Jobs are removed when finished.
     """
     return [replace(live, status=_status(managed_resource, live, manifests)) for live in found]
 
@@ -101,7 +101,7 @@ def _status(managed_resource: Object, live: Live, manifests: Mapping[str, Object
 
 
 def _has_finished(managed_resource: Object, reference: Object, manifests: Mapping[str, Object] | None) -> bool:
-    """Whether it is a Job that is gone since it has finished: the agent would have created any other one again."""
+    """Whether it is a Job that was removed after it finished: the agent would have recreated any other one."""
     if (group_of(reference.get("apiVersion") or ""), reference.get("kind")) != ("batch", "Job"):
         return False
     if is_deleting(managed_resource):
@@ -117,7 +117,7 @@ def _has_finished(managed_resource: Object, reference: Object, manifests: Mappin
 
 
 def waiting_for_others(managed_resource: Object, reference: Object) -> HealthStatus | None:
-    """Of an object that is to be deleted and is kept for now, as the agent reports it."""
+    """Status of an object whose deletion is postponed, as reported by the agent."""
     applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     if applied.get("reason") not in {DELETION_PENDING, DELETION_FAILED}:
         return None
@@ -138,7 +138,7 @@ def _reported(managed_resource: Object, live: Live) -> HealthStatus | None:
 
 
 def _reported_as(managed_resource: Object, reference: Reference) -> HealthStatus | None:
-    """What the conditions say of this object."""
+    """Health of this object as reported in the conditions."""
     for condition_type, status, health, words in (
         (RESOURCES_HEALTHY, "False", Health.UNHEALTHY, "is unhealthy: "),
         (RESOURCES_PROGRESSING, "True", Health.PROGRESSING, "is progressing: "),

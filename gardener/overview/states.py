@@ -1,4 +1,4 @@
-"""What state a ManagedResource is in: one word, and the message that explains it."""
+"""State of a ManagedResource: one word, and the message that explains it."""
 
 import re
 from collections.abc import Iterable
@@ -20,11 +20,11 @@ class ResourceState(StrEnum):
     SUSPENDED = "Suspended"
     DELETING = "Deleting"
     PENDING = "Pending"
-    """No agent has looked at it yet."""
+    """No agent has processed it yet."""
 
 
 class StateFilter(StrEnum):
-    """What can be asked for: `failed` is whatever does not get right by itself."""
+    """Filter by state; `failed` includes unhealthy ManagedResources."""
 
     READY = "ready"
     PROGRESSING = "progressing"
@@ -62,7 +62,7 @@ def state_of(managed_resource: Object) -> ResourceState:
 
 
 def _was_suspended(managed_resource: Object) -> bool:
-    """Whether its conditions are still those of a suspension."""
+    """Whether its conditions still date from a suspension."""
     return (condition(managed_resource, RESOURCES_APPLIED) or {}).get("reason") == IGNORED
 
 
@@ -72,7 +72,7 @@ def status_of(managed_resource: Object, condition_type: str) -> str:
 
 
 def message_of(managed_resource: Object) -> str:
-    """Why it is in its state, from the condition that decides it."""
+    """Reason of its state, from the condition that decides it."""
     match state_of(managed_resource):
         case ResourceState.SUSPENDED:
             return suspension(managed_resource)
@@ -97,13 +97,13 @@ def message_of(managed_resource: Object) -> str:
 
 
 def warnings_of(managed_resource: Object) -> str:
-    """What the API server warned of when its objects were applied."""
+    """Warnings of the API server when its objects were applied."""
     text = warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {})
     return f"AppliedWithWarnings: {text}" if text else ""
 
 
 def manual_steps(managed_resource: Object) -> str:
-    """What its roll-out leaves to a person."""
+    """Manual steps that its roll-out requires."""
     text = manual_steps_of(managed_resource)
     return f"left to be done by hand: {text}" if text else ""
 
@@ -121,7 +121,7 @@ _FRAMES = (
 
 
 def brief(message: str) -> str:
-    """In one line, without the words that frame it."""
+    """One line of a message, without the framing words."""
     reason, colon, text = " ".join(message.split()).partition(": ")
     for frame, left in _FRAMES:
         text = frame.sub(left, text)
@@ -150,7 +150,7 @@ def without_false_namespaces(message: str, references: Iterable[Object]) -> str:
 
 
 def suspension(managed_resource: Object) -> str:
-    """By whom and why it is suspended, as far as it was written down."""
+    """User, time and reason of its suspension, as far as recorded."""
     notes = annotations(managed_resource)
     who, why, since = (notes.get(name) for name in (keys.IGNORED_BY, keys.IGNORE_REASON, keys.IGNORED_SINCE))
     text = " ".join(part for part in (f"by {who}" if who else "", f"since {since}" if since else "") if part)
@@ -160,5 +160,5 @@ def suspension(managed_resource: Object) -> str:
 
 
 def object_count(managed_resource: Object) -> int:
-    """The same everywhere: of an unfinished pass, what it has announced counts as well."""
+    """Number of objects, as shown everywhere: includes the announced objects of an unfinished pass."""
     return len(listed_in(managed_resource))

@@ -1,4 +1,4 @@
-"""What the kinds of etcd-druid, the operator of etcd, are called."""
+"""Names of the kinds of etcd-druid, the operator of etcd."""
 
 from kube.resources import Resource
 

@@ -1,4 +1,4 @@
-"""What the kinds of etcd-druid share."""
+"""Types that the kinds of etcd-druid share."""
 
 from gardener.api.schema import Schema, array, string, struct, time
 

@@ -1,7 +1,7 @@
-"""What the kinds of extension resources are called, also for short; a seed serves them.
+"""Names and short names of the extension resources, which a seed serves.
 
-Gardener writes what is asked for, the extension of the type in `spec.type` does it and reports in the status. Fields
-are described in the order of the original's types, since messages of the webhook that validates them follow it.
+Gardener writes the request, the extension of the type in `spec.type` carries it out and reports in the status. Fields
+are described in the order of the original's types, since messages of the validating webhook follow it.
 """
 
 from kube.resources import Resource
@@ -42,4 +42,4 @@ ALL_EXTENSIONS = (
 )
 
 CLUSTERS = _extension("Cluster", "clusters", namespaced=False)
-"""No work for an extension: what all of them read about the Shoot of a namespace."""
+"""Data about the Shoot of a namespace for all extensions; none of them reconciles it."""

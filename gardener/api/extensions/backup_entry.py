@@ -16,4 +16,4 @@ BACKUP_ENTRY = definition(
     },
     columns=(REGION_COLUMN, Column("Bucket", ".spec.bucketName")),
 )
-"""Without a rule that the bucket stays: it changes when a Shoot is restored, which rules of a schema can't see."""
+"""The bucket is mutable: it changes when a Shoot is restored, which rules of a schema can't detect."""

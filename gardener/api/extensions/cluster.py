@@ -1,4 +1,4 @@
-"""Cluster: what extensions read about the Shoot of a namespace. Only gardenlet writes it."""
+"""Cluster: data about the Shoot of a namespace, for extensions. Only gardenlet writes it."""
 
 from gardener.api.definition import Definition
 from gardener.api.extensions import CLUSTERS

@@ -1,4 +1,4 @@
-"""What the kinds of extension resources share: every spec begins and every status ends with the same fields."""
+"""Types that the extension resources share: common fields at the start of each spec and the end of each status."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,9 +37,9 @@ def definition(
     columns: Sequence[Column] = (),
     rules: Sequence[Rule] = (),
 ) -> Definition:
-    """A kind of extension resource: what is given comes on top of what every kind has.
+    """Definition of an extension resource: the arguments extend what all these kinds share.
 
-    Its rules are on the spec, its columns are shown between the type and the state.
+    Its rules apply to the spec, its columns are shown between type and state.
     """
     return Definition(
         resource=resource,
@@ -66,13 +66,13 @@ SPEC: Mapping[str, Schema] = {
     ),
     "providerConfig": raw("Settings that the extension knows."),
 }
-"""The fields that each spec begins with."""
+"""Fields at the start of each spec."""
 _CLASS_STAYS = rule(
     f"!{present('class')} || !{present('class', 'oldSelf')} || self.class == oldSelf.class",
     "field is immutable",
     field="class",
 )
-"""Objects of former releases have none, and may get one."""
+"""The class is immutable once set; objects of former releases have none, and may get one."""
 
 _RESOURCE_REFERENCE = struct(
     "An object that the state is about, under a name by which the state refers to it.",

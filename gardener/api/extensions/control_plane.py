@@ -1,4 +1,4 @@
-"""ControlPlane: what an infrastructure adds to the control plane of a Shoot."""
+"""ControlPlane: additions of an infrastructure to the control plane of a Shoot."""
 
 from gardener.api.definition import Column
 from gardener.api.extensions import CONTROL_PLANES

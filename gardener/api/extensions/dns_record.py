@@ -1,4 +1,4 @@
-"""DNSRecord: a name, and where it leads."""
+"""DNSRecord: a name, and its targets."""
 
 from gardener.api.definition import Column
 from gardener.api.extensions import DNS_RECORDS

@@ -1,4 +1,4 @@
-"""Extension: anything that is added to a Shoot, a Seed or the garden, and has no kind of its own."""
+"""Extension: any addition to a Shoot, a Seed or the garden that has no kind of its own."""
 
 from gardener.api.extensions import EXTENSIONS
 from gardener.api.extensions.common import definition

@@ -1,4 +1,4 @@
-"""Infrastructure: the network and what else machines need before there can be one."""
+"""Infrastructure: the network and other prerequisites of machines."""
 
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.extensions.common import CREDENTIALS, REGION_COLUMN, SSH_PUBLIC_KEY, definition, region

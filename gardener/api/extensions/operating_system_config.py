@@ -1,4 +1,4 @@
-"""OperatingSystemConfig: what is written and started on the nodes of a worker pool."""
+"""OperatingSystemConfig: files and units of the nodes of a worker pool."""
 
 from gardener.api.definition import Column
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS

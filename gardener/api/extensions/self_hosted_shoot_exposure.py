@@ -1,4 +1,4 @@
-"""SelfHostedShootExposure: how the API server of a Shoot that runs its own control plane is reached.
+"""SelfHostedShootExposure: exposure of the API server of a Shoot that runs its own control plane.
 
 Seeds do not serve it yet.
 """

@@ -43,7 +43,7 @@ _TAINT = struct(
 
 
 def _volume(description: str, name: str) -> Schema:
-    """Args: name: the field of the name, with a star where it is required."""
+    """Schema of a volume. Args: name: the field of the name, with a star if it is required."""
     return struct(
         description,
         {

@@ -1,4 +1,4 @@
-"""What the kinds of the garden API are called, also for short."""
+"""Names and short names of the kinds of the garden API."""
 
 from kube.resources import Resource
 
@@ -8,7 +8,7 @@ SECURITY_GROUP = "security.gardener.cloud"
 OPERATIONS_GROUP = "operations.gardener.cloud"
 SETTINGS_GROUP = "settings.gardener.cloud"
 AUTHENTICATION_API = "authentication.gardener.cloud/v1alpha1"
-"""Of what is issued, and not stored: tokens and kubeconfigs."""
+"""API version of tokens and kubeconfigs, which are issued and never stored."""
 
 
 def _core(kind: str, plural: str, *short_names: str, namespaced: bool = True, version: str = "v1beta1") -> Resource:

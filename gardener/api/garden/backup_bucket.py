@@ -1,4 +1,4 @@
-"""BackupBucket: where the etcds of a Seed's Shoots are backed up."""
+"""BackupBucket: the backup store for the etcds of a Seed's Shoots."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import BACKUP_BUCKETS

@@ -1,4 +1,4 @@
-"""CloudProfile: what an infrastructure offers to Shoots, for all projects."""
+"""CloudProfile: the offer of an infrastructure to Shoots, for all projects."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import CLOUD_PROFILES

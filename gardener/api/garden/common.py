@@ -21,7 +21,7 @@ from gardener.api.schema import (
 )
 
 DNS_LABEL: Schema = {"type": "string", "maxLength": 63, "pattern": LABEL}
-"""What a name of an object has to be."""
+"""Name of an object."""
 
 
 # --- what controllers report
@@ -178,7 +178,7 @@ SUBJECT = struct("A user, a group, or a ServiceAccount.", subject_fields())
 # --- selection of seeds
 
 MOST_REQUIREMENTS, MOST_VALUES = 64, 256
-"""Of a selector; each decision about a Shoot compares them with each Seed."""
+"""Limits of a selector; each decision about a Shoot compares them with each Seed."""
 LONGEST_LABEL = 317
 
 _EXPRESSION = struct(
@@ -205,7 +205,7 @@ def _label_selector_fields() -> dict[str, Schema]:
 
 
 def label_selector(description: str, **more: Any) -> Schema:
-    """An empty one selects everything."""
+    """A label selector; an empty one selects everything."""
     return struct(description, _label_selector_fields(), **more)
 
 
@@ -286,7 +286,10 @@ OCI_REPOSITORY = struct(
 
 
 def signals(description: str, of: str, value: Callable[[str], Schema]) -> Schema:
-    """What a kubelet measures on its node. Args: of: what is said of each; value: makes its schema."""
+    """Thresholds for the signals that a kubelet measures on its node.
+
+    Args: of: start of each description; value: makes the schema of each.
+    """
     return struct(
         description,
         {

@@ -1,4 +1,4 @@
-"""ControllerRegistration: which extensions there are, and when they are installed in a Seed."""
+"""ControllerRegistration: available extensions, and when they are installed in a Seed."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import CONTROLLER_REGISTRATIONS

@@ -1,4 +1,4 @@
-"""CredentialsBinding: credentials of an infrastructure, of any kind, and the quotas of those who use them."""
+"""CredentialsBinding: credentials of an infrastructure, of any kind, and the quotas of their users."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import CREDENTIALS_BINDINGS

@@ -37,7 +37,7 @@ DEFINITIONS: tuple[Definition, ...] = (
 
 
 def definition(*, group: str, kind: str) -> Definition | None:
-    """None: no kind of the garden API."""
+    """Definition of a kind; None if it is not part of the garden API."""
     return _BY_KIND.get((group, kind))
 
 

@@ -32,7 +32,7 @@ _RESOURCES = struct(
 
 
 def deployment_fields() -> dict[str, Schema]:
-    """Of the Deployment of gardenlet."""
+    """Fields of the Deployment of gardenlet."""
     return {
         "replicaCount": integer("Number of Pods of gardenlet. Default: 2.", default=2, at_least=0),
         "revisionHistoryLimit": integer("Old ReplicaSets that are kept. Default: 2.", default=2, at_least=0),
@@ -123,7 +123,7 @@ RULES = (
         "changing from seed template to gardenlet and vice versa is not allowed",
     ),
 )
-"""For the spec of a template as well."""
+"""Rules for the spec, also that of a template."""
 
 SPEC = struct(
     "The Shoot, and either the gardenlet in it, or the Seed without one.",

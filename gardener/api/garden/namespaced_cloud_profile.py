@@ -1,4 +1,4 @@
-"""NamespacedCloudProfile: what a project changes and adds in a CloudProfile."""
+"""NamespacedCloudProfile: changes and additions of a project to a CloudProfile."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import NAMESPACED_CLOUD_PROFILES
@@ -30,7 +30,7 @@ _VERSION_FIELDS = ("version", "expirationDate")
 
 
 def _of_parent(description: str, schema: Schema, *fields: str) -> Schema:
-    """What is in the parent, of which only these fields may be given; others are known so that they are refused."""
+    """Schema of an entry of the parent that permits only these fields; the others are declared, to be refused."""
     known = without_defaults(schema)
     others = [field for field in schema["properties"] if field not in fields]
     not_here = {field: but(known["properties"][field], "Not to be set here: the parent decides.") for field in others}

@@ -24,7 +24,7 @@ from gardener.api.schema import (
 )
 
 LONGEST_NAME = 10
-"""Characters: with it begin the names of namespaces in seeds and of domains."""
+"""Characters. Names of namespaces in seeds and of domains start with it."""
 
 _MEMBER = struct(
     "A member, and what it may do.",

@@ -1,4 +1,4 @@
-"""Quota: how much the Shoots of a binding may use."""
+"""Quota: limits for the Shoots of a binding."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import QUOTAS

@@ -1,4 +1,4 @@
-"""SecretBinding: credentials of an infrastructure, and the quotas of those who use them."""
+"""SecretBinding: credentials of an infrastructure, and the quotas of their users."""
 
 from gardener.api.definition import AGE, Column, Definition
 from gardener.api.garden import SECRET_BINDINGS

@@ -32,7 +32,7 @@ from gardener.api.schema import (
 )
 
 _CIDR = 64
-"""Characters at most."""
+"""Maximum length, in characters."""
 
 
 def _enabled(description: str, *, default: bool, meaning: str = "Whether it is turned on.") -> Schema:
@@ -239,9 +239,9 @@ SPEC = struct(
 
 
 def template_spec() -> Schema:
-    """Of a Seed that is still to be made: what is not said of its cluster is found out then.
+    """Spec of a Seed that does not exist yet; values missing for its cluster are determined later.
 
-    So values may come later, and the webhooks check changes: all rules of this kind are of changes.
+    So values may be added later, and the webhooks check changes: all rules of this kind are about changes.
     """
     spec = without_defaults(SPEC)
     found_out = {field: _open(spec["properties"][field]) for field in ("provider", "networks", "ingress", "backup")}

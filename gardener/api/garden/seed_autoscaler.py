@@ -19,7 +19,7 @@ from gardener.api.schema import (
 
 _MOST_METRICS = 10
 _LONGEST = 7 * 24 * 3600
-"""Seconds that anything may wait."""
+"""Maximum of any delay, in seconds."""
 
 _TARGET = struct(
     "The value that is aimed at.",

@@ -1,4 +1,4 @@
-"""ShootState: what a Shoot takes along when it moves to another Seed."""
+"""ShootState: data that a Shoot keeps when it moves to another Seed."""
 
 from gardener.api.definition import AGE, Definition
 from gardener.api.garden import SHOOT_STATES

@@ -376,5 +376,5 @@ _ROLLED_OUT = ("maxSurge", "maxUnavailable")
 
 
 def template_spec() -> Schema:
-    """Of a Shoot that is still to be made: it gets its defaults then, all but those that its rules need."""
+    """Spec of a Shoot that does not exist yet: without defaults, except those that its rules need."""
     return without_defaults(but(SPEC, "Spec of the Shoots."), keep=lambda field: field in _ROLLED_OUT)

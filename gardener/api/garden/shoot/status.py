@@ -15,7 +15,7 @@ from gardener.api.schema import (
 
 
 def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
-    """Of a rotation in two steps, between which users have to exchange what they have."""
+    """Status of a rotation in two steps, between which users exchange their credentials."""
     said = (
         "Preparing: the new credentials are being made, the old ones are valid, too. Prepared: users can"
         " exchange theirs, and then complete the rotation. Completing: the old ones are being removed."

@@ -201,7 +201,7 @@ WORKER = struct(
 
 
 def has_workers(provider: str) -> str:
-    """As an expression of CEL."""
+    """CEL expression: whether a Shoot has workers."""
     return f"(has({provider}.workers) && size({provider}.workers) > 0)"
 
 
