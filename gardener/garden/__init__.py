@@ -1,1 +1,1 @@
-"""What all programs agree on about the garden API: its kinds, their schemas, and rules that several need."""
+"""The garden API for all programs: its kinds, their schemas, and rules that several of them need."""

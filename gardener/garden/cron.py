@@ -2,17 +2,17 @@
 
     0 20 * * 1-5        minute, hour, day of the month, month, day of the week; also with names: `mon-fri`, `jan`
     @daily              and others: see DESCRIPTORS
-    @every 1h30m        always again after that time
+    @every 1h30m        each time after this period
 
 If both days are restricted, one of them suffices.
 
-Expressions are about what clocks show in a time zone, that of the moment which is passed in. Nothing happens in an hour
-that daylight saving skips; in one that comes twice, it happens twice.
+Expressions refer to the local time of a time zone, that of the moment which is passed in. Times in an hour that
+daylight saving skips never occur; those in an hour that it repeats occur twice.
 
-Libraries of Python do something else. By cronsim 2.8 and croniter 7.0, `30 2 * * *` in Berlin happens on 2024-03-31, at
-03:00. cronsim, given a field for seconds, does not, but leaves out `0 2 * * *` on Lord Howe on 2024-04-07, where clocks
-change by half an hour. Both take what the original refuses (7 for Sunday, `L`) and refuse what it takes: `@every`, days
-that never come; cronsim also `?` and `@daily`.
+Libraries of Python differ. In cronsim 2.8 and croniter 7.0, `30 2 * * *` in Berlin occurs on 2024-03-31, at 03:00.
+cronsim, given a field for seconds, skips that, but also skips `0 2 * * *` on Lord Howe on 2024-04-07, where clocks
+change by half an hour. Both accept expressions that the original refuses (7 for Sunday, `L`) and refuse others that it
+accepts: `@every`, days that never occur; cronsim also `?` and `@daily`.
 """
 
 import re
@@ -41,9 +41,9 @@ _BOUNDS = ((0, 59, _NO_NAMES), (0, 23, _NO_NAMES), (1, 31, _NO_NAMES), (1, 12, _
 _NAMES = ("minute", "hour", "day of the month", "month", "day of the week")
 _PART = re.compile(r"(\*|\?|\w+)(?:-(\w+))?(?:/(\d{1,9}))?", re.ASCII)
 _YEARS = 5
-"""For so long a time to come is looked for."""
+"""Years that are searched for the next time."""
 _MOST_PARSED = 1024
-"""Expressions that are remembered: most Shoots use the same few."""
+"""Cached expressions; most Shoots use the same few."""
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
@@ -59,14 +59,14 @@ class Cron:
     any_weekday: bool
 
     def next(self, after: datetime) -> datetime | None:
-        """The first time after that one, in its time zone; None: there is none within years."""
+        """The first later time, in the time zone of `after`; None if there is none within years."""
         found = self._next(after.astimezone(UTC), after.tzinfo or UTC)
         return None if found is None else found.astimezone(after.tzinfo)
 
     def last(self, after: datetime, until: datetime) -> datetime | None:
-        """The last time after the one and not after the other, in the latter's time zone.
+        """The last time later than `after` and not later than `until`, in the time zone of `until`.
 
-        Looks further and further back, so that expressions with many times cost no more than those with few.
+        Searches backwards in growing steps, so that expressions with many times cost no more than those with few.
         """
         earliest, end, step = after.astimezone(UTC), until.astimezone(UTC), _HOUR
         zone = until.tzinfo or UTC
@@ -81,9 +81,9 @@ class Cron:
         return None
 
     def _next(self, after: datetime, zone: tzinfo) -> datetime | None:
-        """As `next`, in UTC, in which alone times of one zone can be compared and subtracted.
+        """The result of `next` in UTC, since local times of one zone cannot be compared and subtracted.
 
-        Clocks go evenly while their offset to UTC stays the same: it is looked for from one change of it to the next.
+        Local time is continuous between two changes of the offset to UTC: the search goes from change to change.
         """
         moment = _whole_minute(after + _MINUTE)
         end = moment + timedelta(days=_YEARS * 366)
@@ -100,7 +100,7 @@ class Cron:
         return None
 
     def _next_shown(self, earliest: datetime) -> datetime | None:
-        """The first time that is not before this one, both naive."""
+        """The first time that is not earlier, both naive."""
         moment = _whole_minute(earliest + _MINUTE - timedelta.resolution)
         for _ in range(_YEARS * 366):
             if self._is_day(moment.day, moment.month, moment.isoweekday() % 7):
@@ -111,7 +111,7 @@ class Cron:
         return None
 
     def _first_time(self, hour: int, minute: int) -> tuple[int, int] | None:
-        """Of a day, not before this one."""
+        """First time of a day that is not earlier."""
         if hour in self.hours and (left := [each for each in self.minutes if each >= minute]):
             return hour, min(left)
         later = [each for each in self.hours if each > hour]
@@ -131,7 +131,7 @@ class Cron:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Always again after the same time."""
+    """A fixed period."""
 
     period: timedelta
 
@@ -139,7 +139,7 @@ class Every:
         return (after.astimezone(UTC) + self.period).replace(microsecond=0).astimezone(after.tzinfo)
 
     def last(self, after: datetime, until: datetime) -> datetime | None:
-        """Counted from the first of the two."""
+        """The last time, in periods from `after`."""
         since = after.astimezone(UTC).replace(microsecond=0)
         count = (until - since) // self.period
         return (since + count * self.period).astimezone(until.tzinfo) if count > 0 else None
@@ -154,7 +154,7 @@ def _offset(zone: tzinfo, moment: datetime) -> timedelta:
 
 
 def _first_change(zone: tzinfo, begin: datetime, end: datetime) -> datetime | None:
-    """When the offset of the zone to UTC changes first, after the one moment and not after the other."""
+    """First change of the zone's offset to UTC, later than `begin` and not later than `end`."""
     if isinstance(zone, timezone):
         return None
     offset = _offset(zone, begin)
@@ -167,7 +167,7 @@ def _first_change(zone: tzinfo, begin: datetime, end: datetime) -> datetime | No
 
 
 def _bisected(zone: tzinfo, before: datetime, changed: datetime) -> datetime:
-    """Changes are at whole minutes."""
+    """The moment of a change, at a whole minute."""
     offset = _offset(zone, before)
     while changed - before > _MINUTE:
         middle = before + _MINUTE * ((changed - before) // _MINUTE // 2)
@@ -180,7 +180,11 @@ def _bisected(zone: tzinfo, before: datetime, changed: datetime) -> datetime:
 
 @lru_cache(maxsize=_MOST_PARSED)
 def parse_cron(text: str) -> Cron | Every:
-    """Raises: ValueError."""
+    """Parse an expression.
+
+    Raises:
+        ValueError: the expression is invalid.
+    """
     if text.startswith("@"):
         return _described(text)
     fields = text.split()

@@ -1,6 +1,6 @@
-"""Domains of the garden: Secrets of the namespace `garden` that say by annotations who serves a domain.
+"""Domains of the garden, from Secrets of the namespace `garden` whose annotations name provider and domain.
 
-And which domains of Shoots keep others from domains above and below: those that a provider has served.
+And domains of Shoots that conflict with domains above and below: those that a provider has served.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PROVIDER, DOMAIN, ZONE = "dns.gardener.cloud/provider", "dns.gardener.cloud/doma
 PRIORITY = "dns.gardener.cloud/domain-default-priority"
 DOMAIN_ANNOTATIONS = (PROVIDER, DOMAIN, ZONE, PRIORITY)
 UNMANAGED = "unmanaged"
-"""The type of a provider that says that there is none."""
+"""Provider type that stands for no DNS provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Domain:
 
 
 def domain_of(secret: Object) -> Domain | None:
-    """None: the annotations of provider or domain are missing."""
+    """Domain of a Secret; None if the annotations of provider or domain are missing."""
     said = annotations(secret)
     if not said.get(PROVIDER) or not said.get(DOMAIN):
         return None
@@ -57,7 +57,7 @@ def is_below(domain: str, parent: str) -> bool:
 
 
 def domains(shoot: Object) -> Iterator[str]:
-    """The one that it has, if it has one; an index of caches, as the next is."""
+    """Its domain, if it has one; an index of caches, as the next one."""
     if domain := text(at(shoot, "spec", "dns", "domain")):
         yield domain
 
@@ -68,34 +68,34 @@ def parent_domains(shoot: Object) -> Iterator[str]:
 
 
 def domain_and_parents(domain: str) -> Iterator[str]:
-    """`a.b.c`, `b.c`, `c`."""
+    """The domain and its parents: `a.b.c`, `b.c`, `c`."""
     while domain:
         yield domain
         domain = domain.partition(".")[2]
 
 
-# --- of whom a domain is
+# --- ownership of a domain
 
 
 def is_public_suffix(domain: str) -> bool:
-    """Whether everybody can get domains below it, as below `com` and `co.uk`: then it is not one user's."""
+    """Whether anyone can register domains below it, as below `com` and `co.uk`; so it belongs to no single user."""
     return bool(_public_suffixes().is_public(domain))
 
 
 @cache
 def _public_suffixes() -> PublicSuffixList:
-    """Read when it is needed: it takes 40 ms and 1.4 MB."""
+    """List of public suffixes, loaded on first use: it takes 40 ms and 1.4 MB."""
     return PublicSuffixList()
 
 
 def primary_provider(shoot: Object) -> Object:
-    """The one with the flag, or the first; empty: there is none."""
+    """The primary provider, or else the first; empty if there is none."""
     found = mappings(mapping_at(shoot, "spec", "dns").get("providers"))
     return next((each for each in found if each.get("primary") is True), next(iter(found), {}))
 
 
 def is_served(shoot: Object) -> bool:
-    """Whether the provider of its domain has made records there: else it would not have been created."""
+    """Whether the provider of its domain has created DNS records: its creation would not have succeeded otherwise."""
     if primary_provider(shoot).get("type") == UNMANAGED:
         return False
     last = mapping(at(shoot, "status", "lastOperation"))

@@ -1,7 +1,7 @@
-"""What two people have to delete, by `dualApprovalForDeletion` of their Project: one confirms, the other deletes.
+"""Deletions that need two people, by `dualApprovalForDeletion` of a Project: one confirms, the other deletes.
 
-Only people count. Controllers act for whoever made them act: the garbage collector deletes what anybody gives an owner
-that does not exist. A ServiceAccount belongs to all who can get a token for it. So neither is one of the two.
+Only people count. Controllers act on behalf of others: the garbage collector deletes any object whose owner reference
+names a missing owner. A ServiceAccount belongs to all who can get a token for it. So neither is one of the two.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from kube.objects import (
 )
 
 NOTICE = timedelta(days=7)
-"""How long before its deletion the end of a Shoot is known at least, so that another person can put it off."""
+"""Minimum notice of the expiration of a Shoot, so that another person can extend it."""
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _OF_KUBERNETES = f"{_SERVICE_ACCOUNT}kube-system:"
 _SYSTEM = ("system:", "gardener.cloud:system:")
@@ -33,7 +33,7 @@ def is_person(user: str) -> bool:
 
 
 def approval_for(shoot: Object, projects: Iterable[Object]) -> Object | None:
-    """The rule that the Shoot is under. Args: projects: of its namespace."""
+    """The rule that applies to the Shoot. Args: projects: of its namespace."""
     for project in projects:
         approval = _of_shoots(spec(project))
         if approval is not None and _selects(approval, shoot):
@@ -54,22 +54,22 @@ def _selects(approval: Object, shoot: Object) -> bool:
 
 
 def exempts(approval: Object, user: str) -> bool:
-    """Whether the rule is not about this user: a ServiceAccount, if the Project says so, but none of Kubernetes."""
+    """Whether the rule exempts this user: a ServiceAccount, if the Project allows it, but not one of Kubernetes."""
     is_account = user.startswith(_SERVICE_ACCOUNT) and not user.startswith(_OF_KUBERNETES)
     return is_account and approval.get("includeServiceAccounts") is False
 
 
-# --- one of the two, and the other
+# --- confirmation and deletion
 
 
 def refusal_for(user: str, obj: Object, *, confirmation: str, confirmed_by: str) -> str:
-    """Why a user can't do what another person has to confirm; empty if they can.
+    """Reason to refuse an action that another person has to confirm; empty if it is allowed.
 
     Args:
-        user: who wants to do it.
-        obj: as it is stored.
+        user: the requesting user.
+        obj: the stored object.
         confirmation: the annotation that confirms it.
-        confirmed_by: the annotation that says who did that.
+        confirmed_by: the annotation with the user who confirmed it.
     """
     if not is_person(user):
         return "a person has to do it: ServiceAccounts and controllers do not count"
@@ -87,7 +87,7 @@ def refusal_for(user: str, obj: Object, *, confirmation: str, confirmed_by: str)
 
 
 def is_loosened(old: Object, new: Object) -> bool:
-    """Whether a Shoot may need less by the new spec of a Project than by the old one."""
+    """Whether the new spec of a Project may require fewer approvals of a Shoot than the old one."""
     before, after = _of_shoots(old), _of_shoots(new)
     if before is None:
         return False
@@ -98,7 +98,7 @@ def is_loosened(old: Object, new: Object) -> bool:
 
 
 def _requirements(approval: Object) -> Iterator[tuple[object, ...]]:
-    """What its selector demands; without any, it selects all."""
+    """Requirements of its selector; without any, it selects all Shoots."""
     selector = mapping(approval.get("selector"))
     for name, value in mapping(selector.get("matchLabels")).items():
         yield name, "In", frozenset({value})

@@ -1,4 +1,4 @@
-"""Extensions by kind and type: what a Seed itself needs, and what a ControllerRegistration provides."""
+"""Extensions by kind and type: those that a Seed itself needs, and those that a ControllerRegistration provides."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,17 +19,17 @@ _NAMESPACE_PREFIX = "extension-"
 
 
 def namespace_of_installation(name: str) -> str:
-    """The namespace in the seed of what a ControllerInstallation installs."""
+    """The namespace in the seed for the objects of a ControllerInstallation."""
     return f"{_NAMESPACE_PREFIX}{name}"
 
 
 def installation_of(namespace: str) -> str:
-    """The name of the installation whose namespace it is or would be."""
+    """The name of the installation that has, or would have, this namespace."""
     return namespace.removeprefix(_NAMESPACE_PREFIX)
 
 
 def needed_by_seed(seed: Object) -> Iterator[Extension]:
-    """Without any Shoot on it. A type that the Seed leaves out is empty."""
+    """Extensions of a Seed without Shoots. A type that the Seed leaves out is empty."""
     yield Extension("DNSRecord", text(at(seed, "spec", "dns", "provider", "type")))
     provider = text(at(seed, "spec", "provider", "type"))
     for kind in ("ControlPlane", "Infrastructure", "Worker"):

@@ -1,8 +1,8 @@
-"""When a Shoot goes to sleep and wakes up: `spec.hibernation.schedules`.
+"""Hibernation and wake-up times of a Shoot: `spec.hibernation.schedules`.
 
-Each schedule has up to two cron expressions, `start` for going to sleep and `end` for waking up, about the clocks in
-its `location`, or else in UTC. What was due while no program ran that does it is made up for within a deadline; of
-several things that were due only the last one counts.
+Each schedule has up to two cron expressions, `start` for hibernation and `end` for waking up, in the time zone of its
+`location`, or else in UTC. Times that were missed while no program ran are made up for within a deadline; of several
+missed times only the last one counts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,12 @@ _FIELDS = (("start", True), ("end", False))
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What a schedule asks for."""
+    """Hibernation or wake-up at one moment."""
 
     moment: datetime
     """UTC."""
     hibernates: bool
-    """False: it wakes up."""
+    """Whether the Shoot hibernates; otherwise it wakes up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Entry:
 
 
 def gives_up(shoot: Object, *, version: str) -> bool:
-    """Whether what the Shoot was asked for last has failed for good, with this version of Gardener: it is left alone.
+    """Whether the last request has failed for good, with this version of Gardener: the Shoot is left alone.
 
-    Another version may have more luck. Of a build without a version it is not known that it is another one.
+    Another version may succeed. A build without a version counts as the same version.
     """
     by = text(at(shoot, "status", "gardener", "version"))
     return has_failed(shoot) and (by == version or by.startswith(_NO_VERSION))
@@ -64,13 +64,17 @@ def schedules(shoot: Object) -> list[Object]:
 
 
 def is_possible(shoot: Object) -> bool:
-    """Whether nothing in the cluster stands in the way of going to sleep, or waking up, as far as it is known."""
+    """Whether the constraints known so far permit hibernation and wake-up."""
     found = constraint(shoot, HIBERNATION_POSSIBLE) or {}
     return text(found.get("status")) in {"", "True"}
 
 
 def entries(shoot: Object) -> Sequence[Entry]:
-    """In the order of the list, going to sleep before waking up. Raises ValueError, which names the field."""
+    """Schedules in the order of the list, hibernation before wake-up.
+
+    Raises:
+        ValueError: names the invalid field.
+    """
     return tuple(_entries(schedules(shoot)))
 
 
@@ -98,7 +102,7 @@ def _zone(path: str, location: str) -> tzinfo:
 
 
 def earliest(shoot: Object, *, now: datetime, deadline: timedelta) -> datetime:
-    """What was due up to this moment is done, or not made up for any more."""
+    """The moment until which schedules are done, or too old to be made up for."""
     done = text(at(shoot, "status", "lastHibernationTriggerTime")) or text(metadata(shoot).get("creationTimestamp"))
     try:
         since = parse_time(done)
@@ -108,7 +112,7 @@ def earliest(shoot: Object, *, now: datetime, deadline: timedelta) -> datetime:
 
 
 def due(scheduled: Sequence[Entry], *, after: datetime, now: datetime) -> Activation | None:
-    """What is to be done now; of what was due at the same time the first in the order of the entries."""
+    """The latest activation due now; of several at the same time the first in the order of the entries."""
     found = [activation for each in scheduled if (activation := each.last(after, now))]
     return max(found, key=lambda activation: activation.moment, default=None)
 

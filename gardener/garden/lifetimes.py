@@ -1,4 +1,4 @@
-"""How long a Shoot lives by the Quotas of its credentials."""
+"""Maximum lifetime of a Shoot, from the Quotas of its credentials."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def binding_of(shoot: Object) -> tuple[Resource, Key] | None:
-    """Where its Quotas are named; None: it needs no credentials."""
+    """Kind and key of the binding that names its Quotas; None if the Shoot needs no credentials."""
     for resource, references in (
         (CREDENTIALS_BINDINGS, users.credentials_bindings),
         (SECRET_BINDINGS, users.secret_bindings),
@@ -25,14 +25,14 @@ def binding_of(shoot: Object) -> tuple[Resource, Key] | None:
 
 
 def lifetime(quotas: Iterable[Object]) -> timedelta | None:
-    """The shortest of all; None: there is no limit."""
+    """The shortest lifetime of all; None if there is no limit."""
     days = (spec(quota).get("clusterLifetimeDays") for quota in quotas)
     shortest = min((each for each in days if isinstance(each, int)), default=None)
     return None if shortest is None else timedelta(days=min(shortest, timedelta.max.days))
 
 
 def first_end(shoot: Object, allowed: timedelta, *, earliest: datetime | None = None) -> str:
-    """Of a Shoot that has no other one, as in the annotation."""
+    """Expiration of a Shoot that has none yet, in the format of the annotation."""
     try:
         first = parse_time(metadata(shoot)["creationTimestamp"]) + allowed
     except OverflowError:
@@ -41,6 +41,10 @@ def first_end(shoot: Object, allowed: timedelta, *, earliest: datetime | None = 
 
 
 def end(shoot: Object) -> datetime | None:
-    """What the annotation says; None: there is none. Raises ValueError: it is no time."""
+    """Expiration in the annotation; None if there is none.
+
+    Raises:
+        ValueError: its value is not a time.
+    """
     written = annotations(shoot).get(keys.SHOOT_EXPIRATION)
     return None if written is None else parse_time(written)

@@ -1,4 +1,4 @@
-"""What a pool of workers needs of the version of a machine image: architecture, container runtimes, kubelet."""
+"""Requirements of a worker pool for the version of a machine image: architecture, container runtimes, kubelet."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _AMD64, _CONTAINERD = "amd64", "containerd"
 
 
 def architecture(machine: Object) -> str:
-    """Of a pool's machines, or of a machine type."""
+    """Architecture of a pool's machines, or of a machine type."""
     return text(machine.get("architecture")) or _AMD64
 
 
@@ -27,7 +27,7 @@ def runtimes(image_version: Object) -> dict[str, set[str]]:
 
 
 def supports_kubelet(image_version: Object, kubelet: Version | None) -> bool:
-    """Args: kubelet: None, if it is not known, suits all."""
+    """Whether the image supports a kubelet. Args: kubelet: None, if unknown, is supported by all."""
     constraint = text(image_version.get("kubeletVersionConstraint"))
     if not constraint or kubelet is None:
         return True
@@ -42,7 +42,7 @@ def suits(image_version: Object, worker: Object, kubelet: Version | None) -> boo
 
 
 def obstacles(image_version: Object, worker: Object, kubelet: Version | None) -> Iterator[str]:
-    """Why a pool can't have this version of the image: predicates about the version."""
+    """Reasons against this version of the image for a pool: predicates about the version."""
     wanted = architecture(mapping_at(worker, "machine"))
     if wanted not in architectures(image_version):
         yield f"is not built for the architecture {wanted}"

@@ -1,13 +1,13 @@
-"""What is done to a Shoot in its maintenance time window: when that is, and what changes.
+"""Maintenance of a Shoot in its time window: times, and changes.
 
-    schedule     when a Shoot is maintained
-    plan         what changes: versions, what goes along with them, operation and tasks
+    schedule     times of maintenance
+    plan         changes: versions and their consequences, operation and tasks
     report       the plan in words: status, Events
-    choice       the versions that belong together
+    choice       versions that fit together
     kubernetes   the versions of Kubernetes that may follow
-    bindings     the CredentialsBinding that takes the place of a SecretBinding
-    images       the version of a machine image that follows
-    repairs      what versions of Kubernetes forbid, from one of them on; the feature gates and plugins that they know
+    bindings     the CredentialsBinding that replaces a SecretBinding
+    images       the next version of a machine image
+    repairs      settings that versions of Kubernetes forbid; the feature gates and plugins that they know
 
-All of it is pure: what comes next, and why, can be shown without doing it.
+All of it is pure: the next changes, and their reasons, can be shown without carrying them out.
 """

@@ -1,4 +1,4 @@
-"""The CredentialsBinding that takes the place of a SecretBinding, which newer versions of Kubernetes forbid."""
+"""The CredentialsBinding that replaces a SecretBinding, which newer versions of Kubernetes forbid."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _PREFIX = "force-migrated-"
 def replacement(secret_binding: Object, others: Iterable[Object]) -> Object | None:
     """A CredentialsBinding with the same Secret and Quotas: one of the namespace, or a new one, which has no uid.
 
-    None: another CredentialsBinding has the name that a new one would have.
+    None if another CredentialsBinding has the name of the new one.
 
     Args: others: CredentialsBindings, of all namespaces.
     """
@@ -48,7 +48,7 @@ def _new(secret_binding: Object) -> Object:
 
 
 def _means(binding: Object) -> tuple[object, ...]:
-    """All but its name."""
+    """Content of a binding without its name."""
     namespace, credentials = key(binding).namespace, mapping(binding.get("credentialsRef"))
     quotas = {_named(each, namespace) for each in mappings(binding.get("quotas"))}
     kind = (credentials.get("apiVersion"), credentials.get("kind"))

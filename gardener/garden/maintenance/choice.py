@@ -1,8 +1,8 @@
-"""The versions that belong together: of a control plane, of its worker pools, and of the images of their machines.
+"""Versions that fit together: of a control plane, of its worker pools, and of the images of their machines.
 
-The control plane gets a version only if all pools can go along: each has then, or gets with it, a version of Kubernetes
-that is not too far behind, and an image that works with it. If a pool can't, the next version of the cloud profile is
-tried; if none is left, the control plane stays as it is, and the reasons of all pools are reported.
+The control plane gets a version only if all pools can follow: each has, or gets with it, a version of Kubernetes that
+is not too far behind, and an image that supports it. If a pool can't, the next version of the cloud profile is
+tried; if none is left, the control plane keeps its version, and the reasons of all pools are reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,11 +29,11 @@ _REMEDY = (
 class PoolVersions:
     name: str
     version: str
-    """Of Kubernetes; empty: that of the control plane."""
+    """Version of Kubernetes; empty: that of the control plane."""
     kubernetes: Update | None
     image: Choice
     obstacles: tuple[str, ...] = ()
-    """Why the pool can't go along with the control plane."""
+    """Reasons why the pool can't follow the control plane."""
 
     @property
     def failures(self) -> int:
@@ -42,12 +42,12 @@ class PoolVersions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """Of a Shoot."""
+    """Versions of a Shoot."""
 
     control_plane: str
     update: Update | None
     pools: Sequence[PoolVersions]
-    """In the order of the spec."""
+    """Pools in the order of the spec."""
 
     @property
     def failures(self) -> int:
@@ -59,7 +59,7 @@ class Versions:
 
 
 def choose(spec: Object, profile: Object, *, now: datetime) -> Versions:
-    """Args: spec: of the Shoot; profile: the spec of its cloud profile."""
+    """Choose versions. Args: spec: of the Shoot; profile: the spec of its cloud profile."""
     chooser = _Chooser(
         workers=workers(spec),
         current=text(at(spec, "kubernetes", "version")),
@@ -85,7 +85,7 @@ T = TypeVar("T", bound=_Option)
 
 @dataclass(slots=True)
 class _Blocked:
-    """Versions that can't be had, by the reasons."""
+    """Versions that are not possible, by their reasons."""
 
     versions: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
@@ -129,7 +129,7 @@ class _Chooser:
     auto_images: bool
     now: datetime
     image_choices: dict[tuple[str, Kubelet], Choice] = field(default_factory=dict)
-    """Most pools of a Shoot are alike, and there are many versions to try for each."""
+    """Cache: most pools of a Shoot are alike, and there are many versions to try for each."""
 
     def choose(self) -> Versions:
         need = self._need(self.current)
@@ -164,7 +164,7 @@ class _Chooser:
     # --- pools
 
     def _pool(self, worker: Object, control_plane: str, *, is_forced: bool) -> PoolVersions:
-        """Args: is_forced: whether the control plane must not keep its version."""
+        """Versions of a pool. Args: is_forced: whether the control plane must not keep its version."""
         own, after = text(at(worker, "kubernetes", "version")), parse_version(control_plane)
         if own:
             return self._pool_with_version(worker, own, control_plane)
@@ -207,7 +207,7 @@ class _Chooser:
         return option
 
     def _capped(self, tiers: Sequence[Sequence[Offer]], own: str, control_plane: str) -> list[list[Offer]]:
-        """No pool is ahead of its control plane, which it goes to instead, if it may."""
+        """Tiers without versions above that of the control plane, which takes their place if it is offered."""
         most, current = parse_version(control_plane), parse_version(own)
         if most is None or current is None:
             return []

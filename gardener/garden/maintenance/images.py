@@ -1,11 +1,11 @@
-"""The version of a machine image that follows, by the update strategy of the image in the cloud profile.
+"""The next version of a machine image, by the update strategy of the image in the cloud profile.
 
-All strategies prefer a higher patch version of the same minor version. Where there is none, and
+All strategies prefer a higher patch version of the same minor version. If there is none:
 
-    strategy   updates are wanted                         the version must not be used any more
-    patch      it stays                                   the next minor version that there is
-    minor      the highest of the same major version      the next major version that there is
-    major      the highest                                it cannot be updated
+    strategy   updates are wanted                         the version must be replaced
+    patch      no update                                  the next existing minor version
+    minor      the highest of the same major version      the next existing major version
+    major      the highest                                the update fails
 """
 
 from collections.abc import Callable, Sequence
@@ -40,22 +40,22 @@ _MOST_NAMED = 5
 
 
 class Kubelet(NamedTuple):
-    """The versions of a pool."""
+    """Versions of the kubelet of a pool."""
 
     before: Version | None
     after: Version | None
     is_forced: bool = False
-    """Whether the version before must not be used any more."""
+    """Whether the version before must be replaced."""
 
 
 class Choice(NamedTuple):
-    """The version of an image that a pool is to have."""
+    """The image version chosen for a pool."""
 
     version: str
     update: Update | None = None
-    """None: it stays as it is."""
+    """None: no update."""
     obstacle: str = ""
-    """Why the pool can't have the new version of kubelet: a predicate about the image."""
+    """Reason why the pool can't have the new version of kubelet: a predicate about the image."""
 
     @property
     def has_failed(self) -> bool:
@@ -63,7 +63,7 @@ class Choice(NamedTuple):
 
 
 class _NoVersion(Exception):
-    """A version must not be used any more, and none follows; the text says more."""
+    """No version follows one that must be replaced; the message has details."""
 
 
 def choose(worker: Object, images: Sequence[Object], *, kubelet: Kubelet, auto: bool, now: datetime) -> Choice:
@@ -72,9 +72,9 @@ def choose(worker: Object, images: Sequence[Object], *, kubelet: Kubelet, auto: 
     Args:
         worker: the pool.
         images: of the cloud profile.
-        kubelet: the versions of it that the pool has and is to have.
-        auto: whether the user wants updates anyway.
-        now: which decides what has expired.
+        kubelet: its present and its new version in the pool.
+        auto: whether the user enabled automatic updates.
+        now: decides which versions have expired.
     """
     wanted = mapping(mapping(worker.get("machine")).get("image"))
     name, version = text(wanted.get("name")), text(wanted.get("version"))
@@ -107,7 +107,7 @@ def _updated(name: str, version: str, target: str | None, reason: str) -> Choice
 def _for_kubelet(
     found: Object, image: Object, worker: Object, *, kubelet: Kubelet, auto: bool, now: datetime
 ) -> Choice:
-    """The pool can't keep its version, since kubelet gets another one."""
+    """Choice for a pool whose image version does not support the new version of kubelet."""
     name, version = text(image.get("name")), text(found.get("version"))
     why = f'"{version}" {", ".join(obstacles(found, worker, kubelet.after))}'
     strategy = strategy_of(image)
@@ -129,13 +129,13 @@ def strategy_of(image: Object) -> str:
     return text(image.get("updateStrategy")) or MAJOR
 
 
-# --- which of them
+# --- candidates
 
 
 def need(
     found: Object | None, worker: Object, *, strategy: str, kubelet: Version | None, auto: bool, now: datetime
 ) -> Need | None:
-    """Args: found: what the cloud profile says about the present version."""
+    """Reason for an update. Args: found: entry of the present version in the cloud profile."""
     by_strategy = f"(image update strategy: {strategy})"
     if found is None:
         return Need(NOT_IN_PROFILE, is_forced=True)
@@ -151,7 +151,11 @@ def need(
 def following(
     version: str, image: Object, worker: Object, *, kubelet: Version | None, is_forced: bool, now: datetime
 ) -> str | None:
-    """Raises: _NoVersion."""
+    """Next version; None if there is none.
+
+    Raises:
+        _NoVersion: none follows, though the version must be replaced.
+    """
     strategy, current = strategy_of(image), parse_version(version)
     versions = [each for each in mappings(image.get("versions")) if suits(each, worker, kubelet)]
     candidates = offers(versions, version, now=now)
@@ -165,7 +169,7 @@ def following(
 
 
 def _unsuitable(image: Object, worker: Object, version: str, kubelet: Version | None, now: datetime) -> list[str]:
-    """Higher versions that the pool can't have, and why."""
+    """Higher versions that do not suit the pool, with the reasons."""
     higher = {each.name for each in offers(mappings(image.get("versions")), version, now=now)}
     found = (
         f'"{text(each.get("version"))}" {", ".join(reasons)}'
@@ -176,7 +180,7 @@ def _unsuitable(image: Object, worker: Object, version: str, kubelet: Version | 
 
 
 def _wider(candidates: Sequence[Offer], current: Version | None, strategy: str) -> list[Offer]:
-    """What may be chosen if there is no higher patch version."""
+    """Candidates of the strategy if there is no higher patch version."""
     if strategy == MAJOR:
         return list(candidates)
     if strategy == MINOR:
@@ -185,7 +189,7 @@ def _wider(candidates: Sequence[Offer], current: Version | None, strategy: str) 
 
 
 def _next_existing(candidates: Sequence[Offer], current: Version | None, strategy: str) -> list[Offer]:
-    """Those of the next minor or major version that there is: it is not skipped because all of it has expired."""
+    """Those of the next existing minor or major version, even if all of it has expired."""
     if strategy == MAJOR or current is None:
         return []
     if strategy == MINOR:

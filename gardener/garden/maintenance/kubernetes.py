@@ -1,4 +1,4 @@
-"""The versions of Kubernetes that may follow the one of a control plane, or of a pool of workers."""
+"""The versions of Kubernetes that may follow that of a control plane, or of a worker pool."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ _AUTOMATIC = "Automatic update of Kubernetes version configured"
 
 
 def need(version: str, versions: Sequence[Object], *, auto: bool, now: datetime) -> Need | None:
-    """Args: auto: whether the user wants updates to higher patch versions anyway."""
+    """Reason for an update. Args: auto: whether the user enabled updates to higher patch versions."""
     found = entry(versions, version)
     if found is None:
         return Need(NOT_IN_PROFILE, is_forced=True)
@@ -33,7 +33,7 @@ def need(version: str, versions: Sequence[Object], *, auto: bool, now: datetime)
 
 
 def tiers(version: str, versions: Sequence[Object], *, is_forced: bool, now: datetime) -> list[list[Offer]]:
-    """Higher patch versions; and, if there must be an update, versions of the next minor version. The best first."""
+    """Higher patch versions; and, if the update is forced, versions of the next minor version. The best first."""
     candidates = offers(versions, version, now=now)
     found = [by_choice(same_minor(candidates, version))]
     if is_forced:
@@ -44,7 +44,7 @@ def tiers(version: str, versions: Sequence[Object], *, is_forced: bool, now: dat
 def within_skew(
     version: str, versions: Sequence[Object], control_plane: Version, *, now: datetime
 ) -> list[list[Offer]]:
-    """The minor versions that a pool too far behind may go to, the lowest first; ones that have expired come last.
+    """The minor versions for a pool that is too far behind, the lowest first; expired ones come last.
 
     Pools, unlike control planes, may skip minor versions.
     """

@@ -1,8 +1,8 @@
-"""What maintenance changes in a Shoot: versions and what goes along with them, its operation, its tasks.
+"""Changes of a Shoot by maintenance: versions and their consequences, its operation, its tasks.
 
 drawn = plan(shoot, profile, now=now, restarts=Restarts())
-drawn.maintained   the Shoot as it is to be
-drawn.is_change    whether its spec or its operation is another than that of any day
+drawn.maintained   the desired Shoot
+drawn.is_change    whether its spec or operation differs from an ordinary maintenance
 """
 
 import copy
@@ -23,12 +23,12 @@ from kube.paths import at, mapping_at
 _TASKS = ("deployInfrastructure", "deployDNSRecordInternal", "deployDNSRecordExternal", "deployDNSRecordIngress")
 _RESTART_CONTROL_PLANE, _RESTART_ADDONS = "restartControlPlanePods", "restartCoreAddons"
 _REPLACED = (None, "", keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, keys.OPERATION_RECONCILE)
-"""Operations that another one may replace."""
+"""Operations that may be replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarts:
-    """What is restarted besides."""
+    """Components that are restarted, too."""
 
     control_plane: bool = True
     core_addons: bool = False
@@ -42,7 +42,7 @@ class Plan:
     """Their versions of Kubernetes, by the name of the pool."""
     images: Sequence[tuple[str, Update]]
     texts: Sequence[str]
-    """What else changes, and why."""
+    """Other changes, with their reasons."""
     binding: Object | None = None
     """The CredentialsBinding that the maintained Shoot gets instead of its SecretBinding."""
 
@@ -72,14 +72,14 @@ def plan(
     restarts: Restarts,
     replacement: Callable[[], Object | None] = _no_binding,
 ) -> Plan:
-    """What is to be done at this time.
+    """Plan the maintenance at this time.
 
     Args:
-        shoot: as it is.
-        profile: the spec of the Shoot's cloud profile, with what the project changes in it.
-        now: which decides what has expired.
-        restarts: what is restarted besides.
-        replacement: finds the CredentialsBinding that may take the place of the Shoot's SecretBinding; see `bindings`.
+        shoot: the present Shoot.
+        profile: the spec of the Shoot's cloud profile, with the changes of the project.
+        now: decides which versions have expired.
+        restarts: components that are restarted, too.
+        replacement: finds the CredentialsBinding that may replace the Shoot's SecretBinding; see `bindings`.
     """
     spec = copy.deepcopy(mapping(shoot.get("spec")))
     versions = choose(spec, profile, now=now)
@@ -124,7 +124,7 @@ def _crossing(old: str, new: str) -> Crossing | None:
 
 
 def _metadata(shoot: Object, restarts: Restarts) -> tuple[Object, str]:
-    """With the annotations of the maintained Shoot; and which operation it gets that not every maintenance asks for."""
+    """Metadata with the annotations of the maintained Shoot; and its operation, if it is not the usual one."""
     wanted = dict(annotations(shoot))
     pending = wanted.get(keys.OPERATION)
     if pending == keys.OPERATION_MAINTAIN:

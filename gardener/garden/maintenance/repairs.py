@@ -1,15 +1,15 @@
-"""What a version of Kubernetes forbids goes out of the spec of a Shoot, so that the API server takes the update.
+"""Removal of settings that a version of Kubernetes forbids from the spec of a Shoot, so that the update is valid.
 
-Each repair belongs to the minor version from which on it is needed, and is done when the control plane gets there. What
-it says goes to the status of the Shoot.
+Each repair belongs to the minor version that requires it first, and is done when the control plane reaches that. Its
+text goes to the status of the Shoot.
 
-A component does not start with a feature gate or admission plugin that it does not know. The tables beside this module
+A component does not start with a feature gate or admission plugin that it does not know. The tables of this package
 have a line for each name: the first minor version with it, none for the oldest of the tables; and the last one, none
 for the newest. They were taken from the sources of these versions of Kubernetes, all components together. So was the
 table of API versions, but it has only those that ended.
 
 Fields of the spec that newer versions of the garden API forbid from a version of Kubernetes on are in `settings.csv`,
-each with its source. They are removed whichever API server the garden has.
+each with its source. They are removed for all versions of the garden's API server.
 """
 
 import csv
@@ -26,24 +26,25 @@ from kube.objects import Object, integer, key, mapping, mappings, text, texts
 from kube.paths import at, mapping_at
 from kube.quantities import added
 
-# --- which feature gates and admission plugins a version knows
+# --- feature gates and admission plugins by version
 
 
 OLDEST, NEWEST = (1, 25), (1, 36)
-"""The versions that the tables are about."""
+"""Oldest and newest version in the tables."""
 Minor = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Args: spans: the first and the last minor version that knows a name."""
+    """Versions by name. Args: spans: the first and the last minor version that knows a name."""
 
     spans: Mapping[str, tuple[Minor, Minor]]
 
     def unknown(self, names: Iterable[str], version: Version) -> list[str]:
-        """The names that this version does not know, sorted.
+        """Names that this version does not know, sorted.
 
-        Nothing is said about versions before those of the table. Later ones know names that are not in it.
+        No name counts as unknown before the oldest version. Later versions than the newest know names that are not
+        listed.
         """
         return sorted(name for name in names if self._is_unknown(name, (version.major, version.minor)))
 
@@ -69,7 +70,7 @@ def admission_plugins() -> Table:
 
 @cache
 def ended_api_versions() -> Mapping[str, Minor]:
-    """By group and version, or group, version and resource: the last version of Kubernetes that knows it."""
+    """Last version of Kubernetes that knows an API version, by group and version, or group, version and resource."""
     return {name: last for name, (_, last) in _read("api_versions.csv").spans.items()}
 
 
@@ -112,7 +113,7 @@ _SWAP_LIMITED_SINCE: Minor = (1, 30)
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Of the control plane, from one version to another one."""
+    """Update of the control plane from one version to another one."""
 
     old: Version
     new: Version
@@ -123,16 +124,16 @@ class Crossing:
 
 Texts = Iterator[str]
 Change = Callable[[Object, str], Texts]
-"""Changes the spec of a Shoot in place; the other argument is the new version of the control plane."""
+"""Changes the spec of a Shoot in place, for the new version of the control plane; yields the changes in words."""
 
 
 def pool_version(spec: Object, worker: Object) -> str:
-    """Of Kubernetes."""
+    """Version of Kubernetes."""
     return text(at(worker, "kubernetes", "version")) or text(at(spec, "kubernetes", "version"))
 
 
 def all_repairs(spec: Object, crossing: Crossing) -> Texts:
-    """Args: spec: with all versions as they are to be."""
+    """Repair the spec in place. Args: spec: with all new versions."""
     new = text(at(spec, "kubernetes", "version"))
     for since, change in _REPAIRS:
         if crossing.reaches(since):
@@ -158,7 +159,7 @@ def _no_static_token(spec: Object, _: str) -> Texts:
 def _a_worker_per_zone(spec: Object, version: str) -> Texts:
     for worker in workers(spec):
         maximum, zones = integer(worker.get("maximum")), len(texts(worker.get("zones")))
-        # A pool that is switched off stays so.
+        # A pool that is switched off stays off.
         if at(worker, "systemComponents", "allow") is not False and 0 < maximum < zones:
             worker["maximum"] = zones
             yield (
@@ -178,7 +179,7 @@ _REPAIRS: tuple[tuple[Minor, Change], ...] = (
 
 
 def _remove(spec: Object, setting: Setting) -> bool:
-    """Whether the spec had it. What is said elsewhere from now on is moved there, so that its meaning stays."""
+    """Whether the spec had the setting. Its value is moved if it has a new place, so that its meaning stays."""
     change = _MOVED.get(setting.path, _removed_at(setting.path))
     return change(spec)
 
@@ -230,9 +231,9 @@ def _refer_to_profile(spec: Object) -> bool:
 
 
 def refer_to_credentials(spec: Object, crossing: Crossing, replacement: Callable[[], Object | None]) -> Object | None:
-    """The CredentialsBinding that takes the place of the SecretBinding; None: it stays.
+    """The CredentialsBinding that replaces the SecretBinding; None if that stays.
 
-    Args: replacement: finds it; only asked if it is needed.
+    Args: replacement: finds it; only called if it is needed.
     """
     setting = next(each for each in settings() if each.path == _SECRET_BINDING)
     if not crossing.reaches(setting.since) or not spec.get(_SECRET_BINDING) or spec.get(_CREDENTIALS_BINDING):
@@ -250,7 +251,7 @@ def credentials_text(binding: Object) -> str:
 
 
 def _refer_to_dns_credentials(spec: Object) -> bool:
-    """Only where the credentials are named a second time: an API server that forbids the one has both."""
+    """Remove a name that duplicates a reference to credentials: an API server that forbids the former has both."""
     providers = [each for each in mappings(at(spec, "dns", "providers")) if each.get("credentialsRef")]
     removed = [each.pop("secretName", None) for each in providers]
     return any(name is not None for name in removed)
@@ -296,7 +297,7 @@ def _known_names(spec: Object) -> Texts:
 
 
 def _pools(spec: Object) -> Iterator[tuple[str, Object]]:
-    """With the path of the settings of its kubelet."""
+    """Pools with the path of their kubelet settings."""
     for index, worker in enumerate(workers(spec)):
         yield f"spec.provider.workers[{index}].kubernetes.kubelet", worker
 
@@ -327,7 +328,7 @@ def _known_api_versions(api_server: Object, version: str) -> Texts:
 
 
 def _has_ended(name: str, version: Version) -> bool:
-    """Also a resource of a version that has."""
+    """Whether an API version, or a resource of it, has ended."""
     return any(
         version[:2] > last and (name == ended or name.startswith(f"{ended}/"))
         for ended, last in ended_api_versions().items()

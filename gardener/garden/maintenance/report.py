@@ -28,7 +28,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """One update, and how its failure is reported."""
+    """One update, and the texts for its failure."""
 
     subject: str
     update: Update
@@ -90,7 +90,7 @@ def _kubernetes(subject: str, update: Update, in_description: str) -> _Line:
 
 
 def descriptions(plan: Plan) -> list[str]:
-    """Of each update."""
+    """Description of each update."""
     return [line.description for line in _lines(plan)]
 
 
@@ -103,7 +103,7 @@ def description(plan: Plan) -> str:
 
 
 def failure_reason(plan: Plan) -> str:
-    """Empty: nothing failed."""
+    """Reasons of all failures; empty if there are none."""
     return ", ".join(line.failure for line in _lines(plan) if not line.update.succeeded)
 
 
@@ -115,7 +115,7 @@ def messages(plan: Plan) -> list[Message]:
 
 
 def begun(plan: Plan, now: datetime) -> Object:
-    """Before the Shoot is changed, by a plan with changes."""
+    """Status before the Shoot is changed, by a plan with changes."""
     failure = failure_reason(plan)
     return {
         "description": description(plan),
@@ -126,7 +126,7 @@ def begun(plan: Plan, now: datetime) -> Object:
 
 
 def refused(error: str, now: datetime) -> Object:
-    """The API server does not take the changes."""
+    """Status if the API server refuses the changes."""
     return {
         "description": "Maintenance failed",
         "triggeredTime": format_time(now),
@@ -136,7 +136,7 @@ def refused(error: str, now: datetime) -> Object:
 
 
 def ended(last: Object, *, changed: bool) -> Object:
-    """After the Shoot was changed; what a pass without changes finds failed has been repaired meanwhile."""
+    """Status after the Shoot was changed; a failure counts as repaired if the next pass needs no changes."""
     if last.get("state") == PROCESSING:
         return {**last, "state": SUCCEEDED}
     if last.get("state") == FAILED and not changed:

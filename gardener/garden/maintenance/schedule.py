@@ -1,6 +1,6 @@
-"""When a Shoot is maintained: at a random time of each occurrence of its time window, and when a user asks for it.
+"""Maintenance times of a Shoot: a random time of each occurrence of its time window, and requests of users.
 
-The window of work ends a while before the one that the user knows, since what is begun takes time.
+The internal window ends earlier than that of the user, since maintenance takes time.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _TIME_TO_FINISH = timedelta(minutes=15)
 _ALWAYS = Window(timedelta(0), DAY)
 
 Uniform = Callable[[float, float], float]
-"""A random number between two."""
+"""Random number between two others."""
 
 
 def time_window(shoot: Object) -> Object:
@@ -25,13 +25,13 @@ def time_window(shoot: Object) -> Object:
 
 
 def effective_window(shoot: Object) -> Window:
-    """In which maintenance begins; always, if the Shoot has no window that can be read."""
+    """Window in which maintenance begins; always, if the Shoot has no valid window."""
     given = time_window(shoot)
     try:
         window = parse_window(text(given.get("begin")), text(given.get("end")))
     except ValueError:
         return _ALWAYS
-    # One that is hardly longer than this the API server does not take.
+    # The API server refuses windows that are hardly longer than this.
     return Window(window.begin, window.end - _TIME_TO_FINISH) if window.length > _TIME_TO_FINISH else window
 
 
@@ -40,16 +40,16 @@ def is_asked_for(shoot: Object) -> bool:
 
 
 def current(shoot: Object, now: datetime) -> Occurrence | None:
-    """The occurrence of the window that it is time for."""
+    """The present occurrence of the window, if there is one."""
     latest = effective_window(shoot).latest(now)
     return latest if latest.contains(now) else None
 
 
 def is_due(shoot: Object, now: datetime) -> bool:
-    """Whether it is to be maintained now.
+    """Whether maintenance is due now.
 
-    What has left a mark in this occurrence of the window has been maintained, unless it was not finished. A pass that
-    changed nothing leaves none.
+    A Shoot with a mark in this occurrence of the window has been maintained, unless it is unfinished. A pass without
+    changes leaves no mark.
     """
     if is_asked_for(shoot):
         return True
@@ -70,15 +70,15 @@ def following(shoot: Object, now: datetime) -> Occurrence:
 
 
 def seconds_until_next(shoot: Object, now: datetime, uniform: Uniform) -> float:
-    """Until some moment of the next occurrence, so that not all Shoots with the same window are maintained at once."""
+    """Seconds to a random moment of the next occurrence, so that Shoots with the same window are spread."""
     return _seconds_into(following(shoot, now), now, uniform)
 
 
 def seconds_at_start(shoot: Object, now: datetime, uniform: Uniform) -> float:
-    """How long a process that has just begun to lead waits before it looks at a Shoot.
+    """Seconds that a process waits for a Shoot after it became the leader.
 
-    Which Shoots have been maintained in this occurrence of the window is not known of those that needed no change. So
-    that not all of them are reconciled at once, they are spread over what is left of it.
+    Shoots without changes have no mark of their maintenance in this occurrence of the window. To avoid that all of them
+    are reconciled at once, they are spread over the rest of it.
     """
     if is_asked_for(shoot) or not is_due(shoot, now):
         return 0.0
@@ -86,7 +86,7 @@ def seconds_at_start(shoot: Object, now: datetime, uniform: Uniform) -> float:
 
 
 def seconds_left(shoot: Object, now: datetime, uniform: Uniform) -> float:
-    """Until some moment of what is left of the present occurrence of the window; 0 outside."""
+    """Seconds to a random moment of the rest of the present occurrence of the window; 0 outside."""
     occurrence = current(shoot, now)
     return 0.0 if occurrence is None else _seconds_into(Occurrence(now, max(now, occurrence.end)), now, uniform)
 

@@ -1,4 +1,4 @@
-"""What the updates of all versions have in common: what of a cloud profile qualifies, and what came of it."""
+"""Common types of the updates of all versions: candidates of a cloud profile, and results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,36 +14,36 @@ _PREVIEW, _DEPRECATED = "preview", "deprecated"
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Of one version; or why it could not be updated, though it has to be."""
+    """Update of one version; or the reason why a required update is impossible."""
 
     description: str
     reason: str
-    """Why it is to be updated."""
+    """Reason for the update."""
     succeeded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Why a version is to be updated."""
+    """Reason for an update."""
 
     reason: str
     is_forced: bool
-    """Not only as it suits: the version must not be used any more."""
+    """Whether the version must be replaced; otherwise the update is optional."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A version of a cloud profile that may be updated to, unless it is expired."""
+    """Candidate version of a cloud profile, unless it is expired."""
 
     version: Version
     name: str
-    """As written."""
+    """Name of the version as written."""
     is_expired: bool
     is_deprecated: bool
 
 
 def offers(versions: Iterable[Object], current: str, *, now: datetime) -> list[Offer]:
-    """What is higher than the current version and no preview; the highest first."""
+    """Versions that are higher than the current one and no previews; the highest first."""
     present = parse_version(current)
     found = ((parse_version(text(each.get("version"))), each) for each in versions)
     higher = [
@@ -60,12 +60,12 @@ def offers(versions: Iterable[Object], current: str, *, now: datetime) -> list[O
 
 
 def by_choice(candidates: Iterable[Offer]) -> list[Offer]:
-    """Those that have not expired, the best first: deprecated ones come last."""
+    """Candidates that have not expired, the best first: deprecated ones come last."""
     return sorted((each for each in candidates if not each.is_expired), key=lambda each: each.is_deprecated)
 
 
 def by_force(candidates: Iterable[Offer]) -> list[Offer]:
-    """All, the best first: expired ones come last."""
+    """All candidates, the best first: expired ones come last."""
     return sorted(candidates, key=lambda each: each.is_expired)
 
 
@@ -75,5 +75,5 @@ def same_minor(candidates: Iterable[Offer], current: str) -> list[Offer]:
 
 
 def entry(versions: Iterable[Object], version: str) -> Object | None:
-    """Of the cloud profile, about this very version."""
+    """Entry of a version in the cloud profile; None if it is not listed."""
     return next((each for each in versions if each.get("version") == version), None)
