@@ -1,7 +1,7 @@
-"""ManagedSeedSets: what their replicas are, which Shoots belong to them, what they wait for, and what they have been.
+"""ManagedSeedSets: their replicas, the Shoots that belong to them, the pending replica, and their revisions.
 
 A replica is a Shoot, its ManagedSeed and its Seed, all of one name. It exists as long as its Shoot does. The others are
-found by its name, whatever labels they have: a Seed that is not found would be taken for one that is not used.
+found by name, regardless of labels: a Seed that is missed would count as unused.
 """
 
 import re
@@ -44,19 +44,19 @@ def name_of(set_name: str, ordinal: int) -> str:
 
 
 def ordinal_of(name: str) -> int:
-    """The number at the end of the name of a replica; -1: it has none."""
+    """The number at the end of the name of a replica; -1 if it has none."""
     found = _ORDINAL.fullmatch(name)
     ordinal = int(found.group(1)) if found else -1
     return ordinal if ordinal <= _MOST else -1
 
 
 def next_ordinal(next_number: int, names: Iterable[str]) -> int:
-    """The number of the next replica: never one that was given before, even if the status got lost."""
+    """The number of the next replica: never one that was used before, even if the status got lost."""
     return max([next_number, *(ordinal_of(name) + 1 for name in names)])
 
 
 class ReplicaState(IntEnum):
-    """How far a replica is. Of several, that with the lowest state is removed first."""
+    """Progress of a replica. The one with the lowest state is removed first."""
 
     SHOOT_RECONCILE_FAILED = 1
     SHOOT_DELETE_FAILED = 2
@@ -69,7 +69,7 @@ class ReplicaState(IntEnum):
 
 
 class ShootHealth(IntEnum):
-    """What the label of the Shoot says."""
+    """Health from the label of the Shoot."""
 
     UNHEALTHY = 0
     UNKNOWN = 1
@@ -78,7 +78,7 @@ class ShootHealth(IntEnum):
 
 
 def shoot_state(shoot: Object) -> ReplicaState:
-    """Of a Shoot alone. One that is to be retried counts as under way until somebody has begun with that."""
+    """State of a Shoot alone. A Shoot with a requested retry is in progress until the retry starts."""
     is_going = is_deleting(shoot)
     kind, outcome = (text(last_operation(shoot).get(field)) for field in ("type", "state"))
     is_about_this = is_current(shoot) and (kind == "Delete" if is_going else kind in {"Create", "Reconcile"})
@@ -108,7 +108,7 @@ def is_seed_ready(seed: Object | None) -> bool:
 
 
 def health_of(shoot: Object) -> ShootHealth:
-    """No label: no controller has looked yet."""
+    """Health of a Shoot; PROGRESSING without the label, which its controller has not set yet."""
     said = labels(shoot).get(keys.SHOOT_STATUS, ShootHealth.PROGRESSING.name.lower())
     return next((health for health in ShootHealth if health.name.lower() == said), ShootHealth.UNKNOWN)
 
@@ -119,7 +119,11 @@ def _is_true(obj: Object, condition_type: str) -> bool:
 
 
 def priority_of(obj: Object) -> int | None:
-    """What the annotation says. None: there is none; raises ValueError: it is no number."""
+    """Priority in the annotation; None if there is none.
+
+    Raises:
+        ValueError: its value is not a 32 bit number.
+    """
     said = annotations(obj).get(keys.SEED_SET_PRIORITY)
     if said is None:
         return None
@@ -172,7 +176,7 @@ class Replica:
 
     @property
     def priority(self) -> int:
-        """Lower ones are removed first. The ManagedSeed's counts, else that of the Shoot."""
+        """Priority of the ManagedSeed, or else of the Shoot; the lowest is removed first."""
         for each in reversed(self._own):
             try:
                 said = priority_of(each)
@@ -184,7 +188,7 @@ class Replica:
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        """Of the Shoot, and of the ManagedSeed if there is one: the revision that it was made from, or is empty."""
+        """Revisions that the Shoot, and the ManagedSeed if there is one, were created from; empty if unknown."""
         return tuple(labels(each).get(REVISION_LABEL, "") for each in self._own)
 
     @property
@@ -193,10 +197,9 @@ class Replica:
 
 
 def removal_order(replica: Replica) -> tuple[bool, int, int, bool, int, int]:
-    """A key to sort by: what is removed first comes first.
+    """Sort key for removal; the first replica is removed first.
 
-    One that is going already comes before all: of two replicas that go where one is to go, one would have to be made
-    anew.
+    A replica that is being deleted comes first: otherwise a second one would be deleted, and one of them recreated.
     """
     return (
         not replica.is_going,
@@ -208,7 +211,7 @@ def removal_order(replica: Replica) -> tuple[bool, int, int, bool, int, int]:
     )
 
 
-# --- which Shoots are replicas
+# --- replicas among Shoots
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +220,16 @@ class Membership:
 
     owned: list[Object] = field(default_factory=list)
     adoptable: list[Object] = field(default_factory=list)
-    """Without a controller, and with a name as the set gives it."""
+    """Shoots without a controller, and with a name of the set."""
     foreign: list[Object] = field(default_factory=list)
 
 
 def membership_of(seed_set: Object, shoots: Iterable[Object]) -> Membership:
-    """Args: shoots: of the namespace of the set. Raises ValueError: the selector has an unknown operator."""
+    """Membership of Shoots. Args: shoots: of the namespace of the set.
+
+    Raises:
+        ValueError: the selector has an unknown operator.
+    """
     name, found = text(metadata(seed_set).get("name")), Membership()
     for shoot in shoots:
         if not matches_label_selector(spec(seed_set).get("selector"), labels(shoot)):
@@ -239,16 +246,16 @@ def membership_of(seed_set: Object, shoots: Iterable[Object]) -> Membership:
 
 
 def is_named_by(set_name: str, shoot: Object) -> bool:
-    """Whether it has a name that the set gives."""
+    """Whether its name is that of a replica of the set."""
     name = text(metadata(shoot).get("name"))
     return ordinal_of(name) >= 0 and name.rpartition("-")[0] == set_name
 
 
-# --- the replica that a set waits for
+# --- the pending replica of a set
 
 
 class Reason(StrEnum):
-    """What it waits for."""
+    """Reason why a set waits for a replica."""
 
     SHOOT_RECONCILING = "ShootReconciling"
     SHOOT_DELETING = "ShootDeleting"
@@ -266,7 +273,7 @@ class Pending:
     reason: str
     since: datetime
     retries: int = 0
-    """How often the failed operation of its Shoot was tried again."""
+    """Number of retries of the failed operation of its Shoot."""
 
     @classmethod
     def of(cls, status: Object) -> "Pending | None":
@@ -285,7 +292,7 @@ class Pending:
         )
 
     def following(self, before: "Pending | None") -> "Pending":
-        """The same since when it was, if nothing else differs."""
+        """The same with its previous start, if nothing else differs."""
         same = before is not None and replace(before, since=self.since) == self
         return before if same and before is not None else self
 
@@ -298,11 +305,11 @@ class Pending:
 
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
-"""An annotation of the set, kept with the revision."""
+"""Annotation of the set, kept with the revision."""
 
 
 def templates_of(seed_set: Object) -> Object:
-    """What a revision of the set holds."""
+    """Content of a revision of the set."""
     return {field: mapping(spec(seed_set).get(field)) for field in ("template", "shootTemplate")}
 
 
@@ -311,6 +318,6 @@ def templates_in(revision: Object) -> Object:
 
 
 def owned(seed_set: Object, revisions: Iterable[Object]) -> list[Object]:
-    """Those of the set, the oldest first."""
+    """Revisions of the set, the oldest first."""
     own = [each for each in revisions if (controller_of(each) or {}).get("uid") == uid(seed_set)]
     return sorted(own, key=lambda each: (integer(each.get("revision")), key(each).name))

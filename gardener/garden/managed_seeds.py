@@ -1,4 +1,4 @@
-"""What a ManagedSeed and its Shoot say about the Seed that the Shoot becomes."""
+"""Relations between a ManagedSeed, its Shoot, and the Seed that the Shoot becomes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from kube.objects import Object, spec, text
 from kube.paths import at, mapping_at
 
 DEFAULT_CAPACITY = "250"
-"""Shoots that a Seed has room for, if its configuration does not say."""
+"""Shoots that a Seed has room for by default."""
 
 
 ROUTING_FEATURE_GATE = "TopologyAwareHints"
@@ -16,11 +16,11 @@ ROUTING_COMPONENTS = {
     "kubeControllerManager": "kube-controller-manager",
     "kubeProxy": "kube-proxy",
 }
-"""Those of the cluster of a Seed that topology-aware routing needs, by the field of the Shoot with their settings."""
+"""Components in the cluster of a Seed that topology-aware routing needs, by the Shoot field of their settings."""
 
 
 def disabled_routing(shoot_spec: Object) -> Object:
-    """The part of `kubernetes` of a Shoot that switches topology-aware routing off."""
+    """The part of `kubernetes` of a Shoot that disables topology-aware routing."""
     return {
         field: {"featureGates": {ROUTING_FEATURE_GATE: False}}
         for field in ROUTING_COMPONENTS
@@ -29,7 +29,7 @@ def disabled_routing(shoot_spec: Object) -> Object:
 
 
 def seed_template_path(managed_seed: Object) -> tuple[str, ...]:
-    """Where metadata and spec of the Seed are.
+    """Path of metadata and spec of the Seed.
 
     Args: managed_seed: the spec of a ManagedSeed, or of the template of a ManagedSeedSet.
     """
@@ -39,7 +39,7 @@ def seed_template_path(managed_seed: Object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HostProperty:
-    """What a field of the Seed is, and how messages call it and its source in the Shoot."""
+    """Required value of a field of the Seed, and names of the field and of its source in the Shoot."""
 
     path: tuple[str, ...]
     value: str
@@ -48,7 +48,7 @@ class HostProperty:
 
 
 def properties_of_host(shoot: Object) -> Iterator[HostProperty]:
-    """All that the Seed may not say otherwise, as far as it is known yet."""
+    """Properties of the Shoot, as far as known, that the Seed has to match."""
     networking = mapping_at(shoot, "spec", "networking")
     for name in ("nodes", "pods", "services"):
         cidr = f"{name} CIDR"

@@ -1,7 +1,7 @@
 """Members of a Project and their roles.
 
-A member has a list of roles. It is stored as `role`, the first of them, and `roles`, all others: `role` is what the API
-began with, and clients of both ages read it.
+A member has a list of roles. It is stored as `role`, the first of them, and `roles`, all others: `role` is the older
+field, and old and new clients read it.
 """
 
 from collections.abc import Iterator
@@ -35,18 +35,18 @@ def extension_roles_of(cluster_role: Object) -> Iterator[str]:
 
 
 def extension_role(role: str) -> str:
-    """Without prefix; empty: it is another role."""
+    """Extension role without prefix; empty for other roles."""
     return role.removeprefix(EXTENSION_PREFIX) if role.startswith(EXTENSION_PREFIX) else ""
 
 
 def extension_roles(spec: Object) -> list[str]:
-    """Names without prefix, in the order in which members have them first."""
+    """Names without prefix, in the order of their first use by a member."""
     held = (extension_role(role) for member in members(spec) for role in roles(member))
     return [name for name in dict.fromkeys(held) if name]
 
 
 def identity(subject: Object) -> Identity:
-    """Whom it means: kind, namespace, name. A ServiceAccount has a user name, too."""
+    """Identity of a subject: kind, namespace, name. A user name of a ServiceAccount counts as that ServiceAccount."""
     kind, name = text(subject.get("kind")), text(subject.get("name"))
     if kind == "User" and name.startswith(_SERVICE_ACCOUNTS):
         namespace, _, account = name.removeprefix(_SERVICE_ACCOUNTS).partition(":")

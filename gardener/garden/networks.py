@@ -7,7 +7,7 @@ from kube.addresses import IPNetwork, has_host_bits, parse_cidr
 from kube.validation import FieldError, invalid
 
 VPN_RANGES = ("192.168.123.0/24", "fd8f:6d53:b97a:1::/96")
-"""What the VPN between control planes and nodes takes for itself."""
+"""Ranges that the VPN between control planes and nodes uses."""
 
 _VPN = tuple(network for text in VPN_RANGES if (network := parse_cidr(text)) is not None)
 
@@ -18,7 +18,7 @@ def cidr_errors(path: str, text: str) -> Iterator[FieldError]:
 
 
 def canonical_errors(path: str, text: str) -> Iterator[FieldError]:
-    """About what is no network, and about bits of the host, which mean nothing in one."""
+    """Errors about invalid networks, and about host bits, which a network must not have."""
     if parse_cidr(text) is None:
         yield from cidr_errors(path, text)
     elif has_host_bits(text):
@@ -26,13 +26,13 @@ def canonical_errors(path: str, text: str) -> Iterator[FieldError]:
 
 
 def parsed(networks: Mapping[str, str]) -> dict[str, IPNetwork]:
-    """Of texts by path those that are networks."""
+    """Networks by path; invalid texts are left out."""
     found = ((path, parse_cidr(text)) for path, text in networks.items())
     return {path: network for path, network in found if network is not None}
 
 
 def family_errors(networks: Mapping[str, str], families: Sequence[str]) -> Iterator[FieldError]:
-    """Clusters with both families may have networks of either."""
+    """Errors about families; clusters with both families may have networks of either."""
     if len(families) > 1:
         return
     family = families[0] if families else "IPv4"
@@ -43,7 +43,7 @@ def family_errors(networks: Mapping[str, str], families: Sequence[str]) -> Itera
 
 
 def overlap_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
-    """Of two that overlap, the latter is wrong."""
+    """Errors about pairs that overlap, for the latter of the two."""
     for (first, one), (second, other) in combinations(parsed(networks).items(), 2):
         if overlap(one, other):
             yield invalid(second, networks[second], f'must not overlap with "{first}" ("{networks[first]}")')

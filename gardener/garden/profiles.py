@@ -1,4 +1,4 @@
-"""Cloud profiles: what is valid in their spec, which versions have expired, what a project changes in its own one."""
+"""Cloud profiles: validation of their spec, expired versions, and changes by profiles of projects."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ SUPPORTED = "supported"
 
 
 def profile_of(shoot_spec: Object) -> tuple[Resource, str]:
-    """Kind and name of the profile that a Shoot chooses from; that of a project is in the Shoot's namespace."""
+    """Kind and name of the profile of a Shoot; that of a project is in the Shoot's namespace."""
     reference = mapping(shoot_spec.get("cloudProfile"))
     name = text(reference.get("name")) or text(shoot_spec.get("cloudProfileName"))
     is_of_project = reference.get("kind") == NAMESPACED_CLOUD_PROFILES.kind
@@ -27,14 +27,14 @@ def profile_of(shoot_spec: Object) -> tuple[Resource, str]:
 
 
 def offered(resource: Resource, profile: Object) -> Object:
-    """What Shoots choose from, in the form of the spec of a CloudProfile; empty: it is not rendered yet."""
+    """Offer of a profile to Shoots, as the spec of a CloudProfile; empty if it is not rendered yet."""
     if resource == NAMESPACED_CLOUD_PROFILES:
         return mapping_at(profile, "status", "cloudProfileSpec")
     return mapping(profile.get("spec"))
 
 
 def chosen_from(shoot: Object, find: Callable[[Resource, Key], Object | None]) -> Object | None:
-    """What a Shoot chooses from, whatever the status of a project's own profile says; None: there is none (yet)."""
+    """Offer to a Shoot, independent of the status of a project's own profile; None if there is none (yet)."""
     resource, name = profile_of(spec(shoot))
     if resource == CLOUD_PROFILES:
         profile = find(resource, Key("", name))
@@ -49,7 +49,7 @@ def chosen_from(shoot: Object, find: Callable[[Resource, Key], Object | None]) -
 
 
 def expiration(version: Object) -> datetime | None:
-    """Of an entry of a list of versions; None: it never expires."""
+    """Expiration date of a version; None if it never expires."""
     return time_or_none(version.get("expirationDate"))
 
 
@@ -59,14 +59,14 @@ def is_expired(version: Object, now: datetime) -> bool:
 
 
 def drop_expired(spec: Object, now: datetime) -> None:
-    """Changes the spec of a profile, or of a project's own, in place; images may be left without versions."""
+    """Remove expired versions from the spec of a profile, or of a project's own, in place; images may lose all."""
     for holder in (mapping(spec.get("kubernetes")), *mappings(spec.get("machineImages"))):
         if "versions" in holder:
             holder["versions"] = [each for each in mappings(holder["versions"]) if not is_expired(each, now)]
 
 
 def is_supported(version: Object) -> bool:
-    """No classification counts as supported."""
+    """Whether a version is supported, also by default."""
     return version.get("classification") in {None, SUPPORTED}
 
 
@@ -78,7 +78,7 @@ def kubernetes_versions(spec: Object) -> dict[str, Object]:
 
 
 def image_versions(spec: Object) -> dict[tuple[str, str], Object]:
-    """By name of the image, and version."""
+    """Versions of images, by name of the image and version."""
     return {
         (text(image.get("name")), text(each.get("version"))): each
         for image in mappings(spec.get("machineImages"))
@@ -86,7 +86,7 @@ def image_versions(spec: Object) -> dict[tuple[str, str], Object]:
     }
 
 
-# --- what is valid
+# --- validation
 
 
 def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:
@@ -138,7 +138,7 @@ def _constraint_errors(path: str, constraint: str) -> Iterator[FieldError]:
 
 
 def _classification_errors(versions: Sequence[Object], path: str) -> Iterator[FieldError]:
-    """Of each minor version at most one is `supported`."""
+    """Errors about minor versions with more than one `supported` version."""
     supported = [
         (index, text(version.get("version"))) for index, version in enumerate(versions) if _is_called_supported(version)
     ]
@@ -190,9 +190,9 @@ def _runs(version: Object, architecture: str) -> bool:
 
 
 def merged(parent: Object, spec: Object) -> Object:
-    """What Shoots choose from: the spec of the parent with the changes of a NamespacedCloudProfile's spec.
+    """Offer to Shoots: the spec of the parent with the changes of a NamespacedCloudProfile's spec.
 
-    Shares what it does not change. Lists have the parent's order, and additions after it.
+    Shares unchanged parts. Lists have the parent's order, and additions after it.
     """
     result = dict(parent)
     if "kubernetes" in spec:
@@ -212,7 +212,7 @@ def merged(parent: Object, spec: Object) -> Object:
 
 
 def _with_dates(holder: Object, override: Object) -> Object:
-    """With the expiration dates of the override; versions that only it has are ignored."""
+    """The holder with the expiration dates of the override; versions that only the override has are ignored."""
     dates = {text(each.get("version")): each.get("expirationDate") for each in mappings(override.get("versions"))}
     versions = [_with_date(each, dates) for each in mappings(holder.get("versions"))]
     return {**holder, "versions": versions} if dates else holder

@@ -1,8 +1,8 @@
-"""Rotations of a Shoot's credentials: which operations ask for them, and how far each of them has got.
+"""Rotations of a Shoot's credentials: operations that request them, and their phases.
 
     Preparing -> Prepared -> Completing -> Completed
 
-Nodes are rolled out while a rotation is prepared, unless their user asks for that later, pool by pool:
+Nodes are rolled out while a rotation is prepared, unless their user requests that later, pool by pool:
 
     PreparingWithoutWorkersRollout -> WaitingForWorkersRollout -> Prepared
 
@@ -16,15 +16,15 @@ from kube.objects import Object, text
 from kube.paths import at, mappings_at
 
 AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY = "certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey"
-"""As the status calls what is rotated in two steps, between which users exchange what they have."""
+"""Names in the status of rotations in two steps, between which users exchange their credentials."""
 KUBECONFIG, SSH, OBSERVABILITY = "kubeconfig", "sshKeypair", "observability"
-"""As the status calls what is rotated in one step."""
+"""Names in the status of rotations in one step."""
 PREPARING, PREPARED, COMPLETING, COMPLETED = "Preparing", "Prepared", "Completing", "Completed"
 PREPARING_WITHOUT_ROLLOUT, WAITING_FOR_ROLLOUT = "PreparingWithoutWorkersRollout", "WaitingForWorkersRollout"
 PREPARES = (PREPARING, PREPARING_WITHOUT_ROLLOUT)
-"""Phases in which new credentials are made."""
+"""Phases in which new credentials are created."""
 ON_NODES = (AUTHORITIES, SERVICE_ACCOUNT_KEY)
-"""By what is made of these, nodes and their pods have access: other nodes have new ones."""
+"""Rotations of credentials that give nodes and their pods access: nodes with new ones replace the others."""
 PENDING = "pendingWorkersRollouts"
 START, START_WITHOUT_ROLLOUT, COMPLETE = "start", "start-without-workers-rollout", "complete"
 _STARTS = (START, START_WITHOUT_ROLLOUT)
@@ -36,7 +36,7 @@ ROTATES: Mapping[str, Sequence[str]] = {
     "serviceaccount-key": (SERVICE_ACCOUNT_KEY,),
     "etcd-encryption-key": (ENCRYPTION_KEY,),
 }
-"""What an operation `rotate-<this>-start` or `-complete` is about."""
+"""Rotations that an operation `rotate-<this>-start` or `-complete` includes."""
 TWO_STEPS: Mapping[str, tuple[str, str]] = {
     f"rotate-{what}-{step}": (what, step)
     for what, rotated in ROTATES.items()
@@ -52,14 +52,14 @@ ONE_STEP: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What an operation asks for, as the status calls it.
+    """Rotations that an operation requests, by their names in the status.
 
     Attributes:
         starts: in two steps.
-        keeps_nodes: whether nodes stay as they are when it starts.
+        keeps_nodes: whether nodes are not rolled out when it starts.
         completes: in two steps.
         renews: in one step.
-        pools: whose nodes are to be rolled out now.
+        pools: worker pools that are rolled out now.
     """
 
     starts: Sequence[str] = ()
@@ -70,7 +70,7 @@ class Asked:
 
 
 def asked(operation: str) -> Asked | None:
-    """None: it is about no rotation."""
+    """Rotations that an operation requests; None if it requests none."""
     if operation in ONE_STEP:
         return Asked(renews=(ONE_STEP[operation],))
     if operation.startswith(_ROLLOUT):
@@ -89,17 +89,17 @@ def asked(operation: str) -> Asked | None:
 
 
 def phase(shoot: Object, what: str) -> str:
-    """Empty: it was never rotated."""
+    """Phase of a rotation; empty if it never started."""
     return text(at(shoot, "status", "credentials", "rotation", what, "phase"))
 
 
 def starts(operation: str) -> bool:
-    """Whether it starts a rotation in two steps."""
+    """Whether an operation starts a rotation in two steps."""
     return TWO_STEPS.get(operation, ("", ""))[1] in _STARTS
 
 
 def pending_pools(shoot: Object, what: str) -> dict[str, str]:
-    """Worker pools whose nodes are still of before a rotation: when the rotation started of which they are, if any."""
+    """Pools whose nodes predate the rotation, with the start of the rotation they come from, if any."""
     found = mappings_at(shoot, "status", "credentials", "rotation", what, PENDING)
     return {text(each.get("name")): text(each.get("lastInitiationTime")) for each in found}
 
@@ -112,7 +112,7 @@ def due_pools(shoot: Object) -> set[str]:
 
 
 def rotations_of_nodes(shoot: Object, pool: str) -> tuple[str, ...]:
-    """When the rotations started of which the nodes of a worker pool are to be; empty: nothing was ever rotated."""
+    """Starts of the latest rotations that apply to the nodes of a worker pool; empty if there were none."""
     found = []
     for what in ON_NODES:
         started = text(at(shoot, "status", "credentials", "rotation", what, "lastInitiationTime"))

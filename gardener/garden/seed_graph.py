@@ -1,7 +1,7 @@
-"""What in a garden belongs to which Seed, and what its gardenlet may use because of it: a graph.
+"""Objects of a garden that belong to a Seed, and those that its gardenlet may therefore use: a graph.
 
-A `Node` is what is kept of an object: the Seeds that it belongs to by its own fields, and what it uses. A gardenlet may
-use an object that belongs to its Seed, and whatever such an object uses, directly or through others:
+A `Node` has the relevant data of an object: the Seeds that its own fields name, and its references. A gardenlet may
+use an object that belongs to its Seed, and all objects that such an object uses, directly or through others:
 
     Seed                     credentials of backup and DNS, its BackupBucket
     BackupBucket             its credentials, those that an extension generated
@@ -13,9 +13,9 @@ use an object that belongs to its Seed, and whatever such an object uses, direct
     ManagedSeed, of a Shoot  backup Secret and bootstrap credentials of the gardenlet that is installed in the Shoot; or
                              its Seed, if it has a template
 
-What is named after a Shoot is not in the graph: rights to it follow from the Shoot, before it exists and after it went.
-Names derive from Project, name and metadata.uid of the Shoot, never from its status, which the gardenlet writes.
-Secrets of the garden's own programs are never in it, whoever refers to them.
+Objects named after a Shoot are not in the graph: rights to them follow from the Shoot, before they exist and after they
+are deleted. Names derive from Project, name and metadata.uid of the Shoot, never from its status, which the gardenlet
+writes. Secrets of the garden's own programs are never in it, even if an object refers to them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -49,13 +49,13 @@ from kube.paths import at, mapping_at, mappings_at
 from kube.resources import Resource
 
 SOURCE_PREFIX = "source-"
-"""Of the name of a second BackupEntry of a Shoot, for backups that are copied from its former bucket."""
+"""Name prefix of a second BackupEntry of a Shoot, for backups that are copied from its former bucket."""
 GENERATED_PREFIX = "generated-bucket-"
-"""Of the name of a Secret in `garden` with credentials of a BackupBucket, which follows."""
+"""Name prefix of a Secret in `garden` with credentials of a BackupBucket, whose name follows."""
 KEYS_NAMESPACE = "gardener-system-shoot-issuer"
-"""Where public keys of Shoots are published."""
+"""Namespace in which public keys of Shoots are published."""
 TOKEN_PREFIX = "bootstrap-token-"
-"""Of the names of Secrets in `kube-system`."""
+"""Name prefix of bootstrap tokens: Secrets in `kube-system`."""
 
 SECRETS_OF_SHOOT = (
     "ca-cluster",
@@ -65,7 +65,7 @@ SECRETS_OF_SHOOT = (
     "ssh-keypair",
     "ssh-keypair.old",
 )
-"""After the name of the Shoot and a dot: Secrets that its gardenlet publishes in its namespace."""
+"""Name suffixes, after the name of the Shoot and a dot, of Secrets that its gardenlet publishes in its namespace."""
 CONFIG_MAPS_OF_SHOOT = ("ca-cluster", "ca-kubelet")
 INTERNAL_SECRETS_OF_SHOOT = ("ca-client",)
 NAMES_OF_SHOOT = {
@@ -82,11 +82,11 @@ class Reference(NamedTuple):
 
 _RESERVED = frozenset({"workload-identity-issuer"})
 _RESERVED_SUFFIXES = ("gardener-resource-manager-ca", "gardener-resource-manager-server")
-"""After the prefix of an instance."""
+"""Name suffixes after the prefix of an instance."""
 
 
 def is_reserved(reference: Reference) -> bool:
-    """Whether it is a Secret of the garden's own programs, which no Seed or Shoot has a use for."""
+    """Whether it is a Secret of the garden's own programs, which no Seed or Shoot needs."""
     namespace, name = reference.key
     if reference.resource != kubernetes.SECRETS:
         return False
@@ -98,21 +98,21 @@ def is_reserved(reference: Reference) -> bool:
 class Node(NamedTuple):
     key: Key
     seeds: tuple[str, ...] = ()
-    """Those that it belongs to."""
+    """Seeds that it belongs to."""
     uses: tuple[Reference, ...] = ()
     shoot: Key | None = None
-    """It belongs to the Seeds of this Shoot, instead of `seeds`."""
+    """Shoot whose Seeds it belongs to, instead of `seeds`."""
     uid: str = ""
-    """Of a Shoot or Seed."""
+    """Uid of a Shoot or Seed."""
     of_uid: str = ""
     """Uid of the Seed that owns it, if it names one: another Seed of the same name has no right to it."""
     is_deleting: bool = False
     renews: bool = False
-    """Whether new credentials are asked for the gardenlet of a ManagedSeed."""
+    """Whether new credentials are requested for the gardenlet of a ManagedSeed."""
     expires: str = ""
-    """When the certificate of the gardenlet of a Seed expires; empty: it has none yet."""
+    """Expiration of the certificate of the gardenlet of a Seed; empty if it has none yet."""
     named: tuple[Reference, ...] = ()
-    """What the spec of a Seed, or that in a ManagedSeed or Gardenlet, refers to."""
+    """References in the spec of a Seed, also in that of a ManagedSeed or Gardenlet."""
     is_template: bool = False
     """Whether the Seed of a ManagedSeed is made from a template."""
     labels: tuple[tuple[str, str], ...] = ()
@@ -153,7 +153,7 @@ def of_seed(seed: Object) -> Node:
 
 
 def _named(seed_spec: Object) -> Iterator[Reference]:
-    """Credentials, and what extensions get."""
+    """References of a Seed to credentials, and to resources for extensions."""
     yield from _credentials(mapping(seed_spec.get("backup")))
     yield from _credentials(mapping_at(seed_spec, "dns", "provider"))
     yield from _credentials(mapping_at(seed_spec, "dns", "internal"))
@@ -287,7 +287,7 @@ def _credentials(holder: Object) -> Iterator[Reference]:
 
 
 def _resources(seed_spec: Object) -> Iterator[Reference]:
-    """What a Seed names for extensions, in `garden`."""
+    """References of a Seed for extensions, in `garden`."""
     for each in mappings_at(seed_spec, "resources"):
         reference = mapping(each.get("resourceRef"))
         for resource in (kubernetes.SECRETS, kubernetes.CONFIG_MAPS):
@@ -301,17 +301,17 @@ USES, PLACES, OF_SEED, TOKENS, SELECTS = "uses", "places", "of seed", "tokens", 
 
 
 def used(node: Node) -> Iterator[tuple[str, Reference]]:
-    """An index: each Seed that the node belongs to by itself with what it uses by this node."""
+    """An index: the Seeds that the node itself names, each with the objects that the node uses."""
     return ((seed, reference) for reference in node.uses for seed in node.seeds)
 
 
 def used_by_name(node: Node) -> Iterator[tuple[str, Reference]]:
-    """The same without Seeds: whether the node belongs to one is for the graph to say."""
+    """The same without Seeds, for nodes whose Seeds the graph determines."""
     return (("", reference) for reference in node.uses)
 
 
 def places(node: Node) -> Iterator[tuple[str, str]]:
-    """An index: Seeds and namespaces in which they have something."""
+    """An index: Seeds, with the namespaces of their objects."""
     return ((seed, node.key.namespace) for seed in node.seeds)
 
 
@@ -342,7 +342,7 @@ class Nodes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How objects of a kind become nodes, and the indexes of these."""
+    """Conversion of objects of a kind to nodes, and the indexes of these."""
 
     node: Callable[[Object], Node]
     indexes: Mapping[str, Callable[[Node], Iterable[Hashable]]] = field(default_factory=dict)
@@ -366,7 +366,7 @@ KINDS: dict[Resource, Kind] = {
     garden.SEEDS: Kind(of_seed, {USES: used, TOKENS: tokens}),
     garden.SHOOTS: Kind(of_shoot, {USES: used, PLACES: places, OF_SEED: belongs_to}),
 }
-"""All kinds of which something is kept. CertificateSigningRequests are added by who can read what they ask for."""
+"""All kinds in the graph; the programs that can decode CertificateSigningRequests add these."""
 
 
 class Graph:
@@ -391,11 +391,11 @@ class Graph:
         return own is not None and seed in node.seeds and node.of_uid in {"", own.uid}
 
     def seed(self, name: str) -> Node | None:
-        """Without it, nothing belongs to the Seed, whatever names it."""
+        """The Seed; if it does not exist, nothing belongs to it."""
         return self.get(garden.SEEDS, Key("", name))
 
     def uses(self, seed: str, resource: Resource, wanted: Key) -> bool:
-        """Whether something that belongs to the Seed uses the object, be it through others."""
+        """Whether any object of the Seed uses the object, directly or through others."""
         used = Reference(resource, wanted)
         return not self.is_ambiguous(used) and self._uses(seed, used)
 
@@ -408,7 +408,7 @@ class Graph:
             return True
         for resource in _BETWEEN:
             for node in self._naming(resource, wanted):
-                # Something else is between: a ManagedSeed and its Shoot, or one that others use.
+                # An object in between, such as a ManagedSeed of a Shoot, or one that others use.
                 if self.owns(seed, node) or self._uses(seed, Reference(resource, node.key)):
                     return True
         return False
@@ -429,7 +429,7 @@ class Graph:
         return (bucket for bucket in named if self.owns(seed, bucket))
 
     def entered(self, seed: str) -> Iterator[Reference]:
-        """What others have entered for the Seed, or have confirmed before: in it, its ManagedSeed or its Gardenlet."""
+        """References for the Seed that are already present: in it, its ManagedSeed or its Gardenlet."""
         for resource, namespace in (
             (garden.SEEDS, ""),
             (garden.MANAGED_SEEDS, NAMESPACE),
@@ -439,7 +439,7 @@ class Graph:
             yield from () if found is None else found.named
 
     def are_selected_by(self, label: str) -> bool:
-        """Operators select Seeds by this label."""
+        """Whether operators select Seeds by this label."""
         return any(self._nodes[resource].count(SELECTS, label) for resource in _SELECTORS)
 
     def _naming(self, resource: Resource, used: Reference) -> Iterator[Node]:
@@ -450,7 +450,7 @@ class Graph:
         return self.child(seed, resource, wanted) is not None
 
     def child(self, seed: str, resource: Resource, wanted: Key) -> Node | None:
-        """The ManagedSeed in a Shoot of the Seed for whose gardenlet the object is."""
+        """The ManagedSeed in a Shoot of the Seed whose gardenlet needs the object."""
         return next(self.children(seed, resource, wanted), None)
 
     def children(self, seed: str, resource: Resource, wanted: Key) -> Iterator[Node]:
@@ -467,7 +467,7 @@ class Graph:
         return len(names) > 1
 
     def template(self, seed: str, name: str) -> Node | None:
-        """The ManagedSeed in a Shoot of the Seed from whose template the Seed of a name is made."""
+        """The ManagedSeed in a Shoot of the Seed whose template defines the Seed of this name."""
         found = self.get(garden.MANAGED_SEEDS, Key(NAMESPACE, name))
         is_one = found is not None and found.is_template and self.owns(seed, found)
         return found if is_one else None
@@ -486,14 +486,14 @@ class Graph:
         found = self._nodes[garden.SHOOTS].by_index(PLACES, (seed, namespace))
         return (node for _, node in found if self.owns(seed, node))
 
-    # --- what is named after Shoots
+    # --- objects named after Shoots
 
     def is_of_shoot(self, seed: str, resource: Resource, wanted: Key) -> bool:
-        """Whether an object is one that a Shoot of the Seed has, by its name, whether it exists or not."""
+        """Whether the name of an object is one that belongs to a Shoot of the Seed; it need not exist."""
         return any(self.has(seed, garden.SHOOTS, shoot) for shoot in shoots_of(resource, wanted))
 
     def is_backup(self, seed: str, wanted: Key) -> bool:
-        """Whether a BackupEntry of this name is that of a Shoot of the Seed."""
+        """Whether the name of a BackupEntry belongs to a Shoot of the Seed."""
         shoot = self.shoot_of_backup(wanted)
         return shoot is not None and self.owns(seed, shoot)
 
@@ -518,9 +518,9 @@ class Graph:
 
 
 _BEFORE_SEED = kubernetes.CERTIFICATE_SIGNING_REQUESTS
-"""What a gardenlet has before it registers its Seed, with the credentials of its bootstrapping."""
+"""Objects of a gardenlet before it registers its Seed, from its bootstrap credentials."""
 _OF_SHOOTS = (garden.CREDENTIALS_BINDINGS, garden.NAMESPACED_CLOUD_PROFILES, garden.SECRET_BINDINGS)
-"""What only Shoots use, and members of Projects make."""
+"""Kinds that only Shoots use, and that members of Projects create."""
 _BETWEEN = (garden.BACKUP_BUCKETS, garden.MANAGED_SEEDS)
 _SELECTORS = frozenset(resource for resource, kind in KINDS.items() if SELECTS in kind.indexes)
 _USERS = frozenset(resource for resource, kind in KINDS.items() if USES in kind.indexes) | {_BEFORE_SEED}

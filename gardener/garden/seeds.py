@@ -1,4 +1,4 @@
-"""What belongs to a Seed in the garden, and how it is summed up."""
+"""Objects in the garden that belong to a Seed, and summaries of its state."""
 
 import hashlib
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ from kube.objects import Key, Object
 from kube.paths import mapping_at, with_value
 
 NAMESPACE_PREFIX = "seed-"
-"""Of the namespaces of Seeds, each of which holds what its gardenlet may read."""
+"""Prefix of the namespaces of Seeds, each of which holds the objects that its gardenlet may read."""
 LEASE_NAMESPACE = "gardener-system-seed-lease"
-"""Where gardenlets renew the Leases that are called as their Seeds."""
+"""Namespace in which gardenlets renew the Leases that are named after their Seeds."""
 
 _RESERVATION = ("settings", "excessCapacityReservation")
 _NOT_READY = frozenset({"False", "Unknown"})
@@ -24,12 +24,12 @@ def namespace_of(seed: str) -> str:
 
 
 def seed_of(namespace: str) -> str:
-    """The name of the Seed whose namespace it is or would be; empty: none has such a one."""
+    """The name of the Seed that has, or would have, the namespace; empty for other namespaces."""
     return namespace.removeprefix(NAMESPACE_PREFIX) if namespace.startswith(NAMESPACE_PREFIX) else ""
 
 
 def with_reserved_capacity(spec: Object) -> Object:
-    """The spec of a Seed; unless it says otherwise, some capacity is kept free."""
+    """The spec of a Seed; unless it specifies otherwise, some capacity is reserved."""
     reservation = mapping_at(spec, *_RESERVATION)
     if reservation.get("enabled") is False or reservation.get("configs"):
         return spec
@@ -41,7 +41,7 @@ def is_seed_name(name: str) -> bool:
 
 
 def seed_of_user(user: str, groups: Iterable[str]) -> str | None:
-    """The Seed of a gardenlet. None: no gardenlet. Empty: one without a valid name, to which everything is denied."""
+    """The Seed of a gardenlet; None for other users; empty for one without a valid name, which is denied everything."""
     if keys.SEEDS_GROUP not in groups:
         return None
     name = user.removeprefix(keys.SEED_USER_PREFIX)
@@ -49,7 +49,7 @@ def seed_of_user(user: str, groups: Iterable[str]) -> str | None:
 
 
 def no_seed_text(user: str) -> str:
-    """Why a member of the group without a valid name is denied everything."""
+    """Reason why a member of the group without a valid name is denied everything."""
     return (
         f'user "{user}" in group "{keys.SEEDS_GROUP}" is no gardenlet of a Seed: its name must be '
         f'"{keys.SEED_USER_PREFIX}" and a DNS label'
@@ -73,16 +73,16 @@ def phase_of(having: Iterable[Object]) -> str:
 # --- bootstrapping of gardenlets
 
 BOOTSTRAP_ACCOUNT_PREFIX = "gardenlet-bootstrap-"
-"""Of ServiceAccounts as which new gardenlets ask for their certificates."""
+"""Prefix of ServiceAccounts as which new gardenlets request their certificates."""
 BOOTSTRAP_GROUP = "system:bootstrappers:gardenlet"
-"""Of bootstrap tokens with which new gardenlets may ask for them."""
+"""Group of bootstrap tokens with which new gardenlets may request their certificates."""
 _FOR_SEED, _BY_GARDENLET = f"{BOOTSTRAP_GROUP}:seed:", ":by:"
 BOOTSTRAP_ROLE = "gardener.cloud:system:seed-bootstrapper"
-"""The ClusterRole that permits it."""
+"""ClusterRole that permits it."""
 
 
 def bootstrap_token_id(owner: Key) -> str:
-    """Of the bootstrap token that is made for an object: a Seed, ManagedSeed or Gardenlet."""
+    """Id of the bootstrap token that is created for an object: a Seed, ManagedSeed or Gardenlet."""
     named = f"{owner.name}{owner.namespace}--{owner.name}" if owner.namespace else owner.name
     return hashlib.sha256(named.encode()).hexdigest()[:6]
 
@@ -92,7 +92,7 @@ class BootstrapToken(NamedTuple):
 
     seed: str
     issuer: str = ""
-    """Seed whose gardenlet has written it; empty: an operator."""
+    """Seed whose gardenlet has created it; empty: an operator."""
 
     @property
     def group(self) -> str:
@@ -104,7 +104,7 @@ class BootstrapToken(NamedTuple):
 
 
 def bootstrap_tokens(groups: Iterable[str]) -> list[BootstrapToken]:
-    """The Seeds that a token names in its groups; none: it is valid for any new Seed."""
+    """Tokens for the Seeds that a user's groups name; none if the token is valid for any new Seed."""
     found = (each.removeprefix(_FOR_SEED).partition(_BY_GARDENLET) for each in groups if each.startswith(_FOR_SEED))
     return [BootstrapToken(seed, issuer) for seed, _, issuer in found]
 
@@ -120,7 +120,7 @@ def bootstrap_binding(account: Key) -> str:
 
 
 def summed_up(status: Object, *, has_phase: bool) -> Object:
-    """The status of a Seed with what follows from its conditions.
+    """The status of a Seed with the fields that follow from its conditions.
 
     Args: has_phase: whether Seeds of the garden have it.
     """

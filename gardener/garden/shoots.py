@@ -9,7 +9,7 @@ from kube.paths import at, mapping_at, mappings_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 
 FAILED = "Failed"
-"""State of an operation that is not tried any more until somebody asks for it."""
+"""State of an operation that is not retried until a user requests it."""
 SUCCEEDED = "Succeeded"
 
 _REFERABLE = {SECRETS.kind: SECRETS, CONFIG_MAPS.kind: CONFIG_MAPS}
@@ -50,12 +50,12 @@ def zones_of_workers(shoot_spec: Object) -> list[str]:
 
 
 def is_current(shoot: Object) -> bool:
-    """Whether the status is about the spec as it is now."""
+    """Whether the status is about the present spec."""
     return integer(at(shoot, "status", "observedGeneration")) == integer(metadata(shoot).get("generation"))
 
 
 def has_failed(shoot: Object) -> bool:
-    """Whether what was asked for last has failed for good."""
+    """Whether the last request has failed for good."""
     return last_operation(shoot).get("state") == FAILED and is_current(shoot)
 
 
@@ -68,19 +68,19 @@ def error_codes(shoot: Object) -> set[str]:
 
 
 def met_rate_limit(shoot: Object) -> bool:
-    """Whether what was asked for last has failed for good by a limit that time alone may lift."""
+    """Whether the last request has failed for good because of a rate limit, which may pass with time."""
     return has_failed(shoot) and INFRA_RATE_LIMITS_EXCEEDED in error_codes(shoot)
 
 
 def is_abandoned(shoot: Object) -> bool:
-    """Whether it is being deleted, and nothing of its cluster is left that would need what it refers to."""
+    """Whether it is being deleted, and nothing of its cluster is left that would need its references."""
     return is_deleting(shoot) and keys.GARDENER_FINALIZER not in finalizers(shoot)
 
 
 def responsible_seed(obj: Object) -> str:
-    """Of a Shoot or BackupEntry the Seed whose gardenlet acts and reports for it; empty if there is none.
+    """Seed whose gardenlet handles a Shoot or BackupEntry, and reports its state; empty if there is none.
 
-    While the control plane moves, that is the Seed it leaves: until that has let go, the other has nothing to say.
+    While the control plane moves, it is the source Seed until that has released the object.
     """
     scheduled = text(spec(obj).get("seedName"))
     return (text(at(obj, "status", "seedName")) or scheduled) if scheduled else ""
@@ -92,7 +92,7 @@ def is_on(seed: str) -> Callable[[Object], bool]:
 
 
 def seeds_of(shoot: Object) -> list[str]:
-    """The Seed that it is on, or is to be on, and the one that it leaves."""
+    """Its scheduled Seed, and the one that it leaves."""
     names = (text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName")))
     return [name for name in dict.fromkeys(names) if name]
 
@@ -105,7 +105,7 @@ def selectors_of_users(seed: str) -> tuple[str, str]:
 def operation_of(shoot: Object) -> str:
     """The type of the operation that its responsible Seed has to carry out.
 
-    A Shoot that is to move is deleted where it is, unless it has begun to leave: else what is there would stay.
+    A Shoot that is deleted before its move has started is deleted where it is, since its objects there would remain.
     """
     scheduled, present = text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))
     last = last_operation(shoot)

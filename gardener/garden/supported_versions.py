@@ -1,4 +1,4 @@
-"""Which versions of Kubernetes seeds and Shoots may have."""
+"""Versions of Kubernetes that seeds and Shoots may have."""
 
 from enum import Enum, auto
 
@@ -10,12 +10,12 @@ OLDEST, NEWEST = (1, 28), (1, 36)
 class Support(Enum):
     TESTED = auto()
     NEWER = auto()
-    """It is likely to work, and was not tested."""
+    """Untested, but likely to work."""
     NONE = auto()
 
 
 def support(version: str) -> Support:
-    """Args: version: as an API server reports it, such as `v1.30.2+vendor`."""
+    """Support of a version. Args: version: as an API server reports it, such as `v1.30.2+vendor`."""
     parsed = parse_version(version)
     if parsed is None or parsed[:2] < OLDEST:
         return Support.NONE
@@ -23,5 +23,5 @@ def support(version: str) -> Support:
 
 
 def unsupported_text(version: str) -> str:
-    """As the original has it."""
+    """Error text, as in the original."""
     return f'error discovering kubernetes version: unsupported kubernetes version "{version}"'

@@ -1,8 +1,8 @@
-"""Who uses what in a garden, and how users are named in messages.
+"""Users of objects in a garden, and their names in messages.
 
-Each function gives the keys of what an object refers to. As an index of a cache it finds the users of an object; called
-for an object as it was and as it is, it shows whose users have changed. References are taken from objects as they are
-stored, with all defaults.
+Each function gives the keys of an object's references. As an index of a cache it finds the users of an object; called
+for the old and the new version of an object, it shows whose users have changed. References are taken from stored
+objects, with all defaults.
 
     Shoot                    cloud profile, binding, exposure class (Seeds: `shoots.seeds_of`; domains: `domains`)
     NamespacedCloudProfile   its parent
@@ -33,7 +33,7 @@ References: TypeAlias = Callable[[Object], Iterable[Key]]
 
 
 def cloud_profiles(shoot: Object) -> Iterator[Key]:
-    """Also by the field in which older Shoots name it."""
+    """CloudProfiles of a Shoot, also from the deprecated field."""
     reference = mapping(spec(shoot).get("cloudProfile"))
     if reference.get("kind") != NAMESPACED_CLOUD_PROFILES.kind:
         yield from _named(reference.get("name"))
@@ -62,7 +62,7 @@ def exposure_classes(shoot: Object) -> Iterator[Key]:
 
 
 def parents(profile: Object) -> Iterator[Key]:
-    """Of a NamespacedCloudProfile."""
+    """Parent of a NamespacedCloudProfile."""
     yield from _named(mapping_at(profile, "spec", "parent").get("name"))
 
 
@@ -84,14 +84,14 @@ def _credentials(binding: Object, api_version: str, kind: str) -> Iterator[Key]:
 
 
 def credentials_reference(binding: Object) -> Object:
-    """With apiVersion and kind, which a SecretBinding need not say."""
+    """Reference with apiVersion and kind, which a SecretBinding may omit."""
     if "secretRef" in binding:
         return {**mapping(binding["secretRef"]), **SECRETS.type_meta}
     return mapping(binding.get("credentialsRef"))
 
 
 def provider_types(binding: Object) -> list[str]:
-    """A SecretBinding may have several, separated by commas."""
+    """Provider types of a binding; a SecretBinding may have several, separated by commas."""
     types = text(mapping(binding.get("provider")).get("type")).split(",")
     return [each.strip() for each in types if each.strip()]
 
@@ -102,7 +102,7 @@ def quotas(binding: Object) -> Iterator[Key]:
 
 
 def of_binding(binding: Object) -> Iterator[Key]:
-    """All that a binding refers to."""
+    """All references of a binding."""
     yield from secrets(binding)
     yield from workload_identities(binding)
     yield from quotas(binding)
@@ -155,7 +155,7 @@ def reason(text: str, found: Sequence[Key]) -> str:
 
 
 def listed(users: Iterable[Key]) -> str:
-    """As `[garden-a/x garden-b/y]`, in the order in which they are given; of many the first and their number."""
+    """Users as `[garden-a/x garden-b/y]`, in the given order; of many the first ones and the number of others."""
     names = [str(user) for user in users]
     shown = names[:MOST_NAMED]
     if more := len(names) - len(shown):
@@ -164,6 +164,6 @@ def listed(users: Iterable[Key]) -> str:
 
 
 def _named(name: object, namespace: str = "") -> Iterator[Key]:
-    """Nothing if there is no name."""
+    """Key of the name; nothing if it is empty."""
     if found := text(name):
         yield Key(namespace, found)

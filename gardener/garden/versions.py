@@ -13,13 +13,13 @@ _RELEASE = ((1, 0, ""),)
 
 
 class Version(NamedTuple):
-    """Ordered as semantic versions are; what follows a `+` does not count."""
+    """A version, in semantic order; build metadata after a `+` does not count."""
 
     major: int
     minor: int
     patch: int
     suffix: tuple[tuple[int, int, str], ...] = _RELEASE
-    """The identifiers after the hyphen, such that releases come after all that have one."""
+    """The identifiers after the hyphen, encoded such that releases come last."""
 
     @property
     def is_release(self) -> bool:
@@ -28,7 +28,7 @@ class Version(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_version(text: str) -> Version | None:
-    """None: it is none. What is missing (`1.30`) counts as zero."""
+    """Parse a version; None if it is invalid. Missing parts (`1.30`) count as zero."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -44,7 +44,7 @@ _SKEW_SINCE = (1, 28)
 
 
 def most_behind(control_plane: Version) -> int:
-    """How many minor versions the kubelets of a pool may be behind: three from Kubernetes 1.28 on, two before."""
+    """Minor versions that the kubelets of a pool may be behind: three from Kubernetes 1.28 on, two before."""
     return 3 if control_plane >= _SKEW_SINCE else 2
 
 
@@ -53,7 +53,7 @@ def is_too_far_behind(pool: Version, control_plane: Version) -> bool:
 
 
 def has_prefix(version: str, prefix: str) -> bool:
-    """Whether `1.30.5` belongs to `1.30`, `1` or the empty prefix; no part of a number is taken for it."""
+    """Whether `1.30.5` belongs to `1.30`, `1` or the empty prefix; numbers match as a whole."""
     return not prefix or version == prefix or version.startswith(f"{prefix}.")
 
 
@@ -68,9 +68,10 @@ _LONGEST = 256
 
 @lru_cache(maxsize=512)
 def parse_constraint(text: str) -> Constraint:
-    """Alternatives are separated by `||`, conditions that hold together by commas or blanks.
+    """Parse alternatives separated by `||`, of conditions separated by commas or blanks.
 
-    Raises: ValueError: the text is no constraint.
+    Raises:
+        ValueError: the text is no constraint.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"a constraint has at most {_LONGEST} characters")
@@ -93,7 +94,7 @@ def _all_of(text: str) -> list[Constraint]:
 
 
 def _condition(operator: str, text: str) -> Constraint:
-    """What stands for anything (`1.x`, or simply `1`) makes a range of the version."""
+    """Constraint of one condition; wildcards (`1.x`, or simply `1`) turn its version into a range."""
     given = re.split(r"[-+]", text.removeprefix("v"), maxsplit=1)[0].split(".")
     known = next((i for i, part in enumerate(given) if not part.isdigit()), len(given))
     version = parse_version(text) if known == len(given) else parse_version(".".join(given[:known]) or "0")
@@ -127,7 +128,7 @@ def _condition(operator: str, text: str) -> Constraint:
 
 
 def _suits(candidate: Version, version: Version) -> bool:
-    """Ranges leave out what is not released yet, unless they name such a version themselves."""
+    """Whether a range permits a candidate: prereleases only if its own version is one."""
     return candidate.is_release or not version.is_release
 
 
@@ -140,7 +141,7 @@ def _next_minor(version: Version) -> Version:
 
 
 def _next(version: Version, known: int) -> Version | None:
-    """The first version that differs in the last of the parts that are known."""
+    """The first version above all that share the known parts; None if no part is known."""
     match known:
         case 0:
             return None

@@ -9,12 +9,12 @@ DAY = timedelta(days=1)
 SHORTEST, LONGEST = timedelta(minutes=30), timedelta(hours=6)
 _MOMENT = re.compile(r"(\d\d)(\d\d)(\d\d)([+-])(\d\d)(\d\d)", re.ASCII)
 _MOST_PARSED = 1024
-"""Moments, and windows, that are remembered."""
+"""Cached moments, and windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Of a window, on some day; UTC, both included."""
+    """Occurrence of a window on some day; UTC, both ends included."""
 
     begin: datetime
     end: datetime
@@ -25,7 +25,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Both since midnight, UTC. A window that ends when it begins, or before that, ends on the next day."""
+    """Begin and end since midnight, UTC. A window that ends when it begins, or before that, ends on the next day."""
 
     begin: timedelta
     end: timedelta
@@ -35,17 +35,17 @@ class Window:
         return self.end - self.begin if self.end > self.begin else self.end - self.begin + DAY
 
     def contains(self, moment: timedelta) -> bool:
-        """Args: moment: since midnight, UTC. The end is outside."""
+        """Whether a moment is in the window. Args: moment: since midnight, UTC. The end is excluded."""
         return (moment - self.begin) % DAY < self.length
 
     def latest(self, now: datetime) -> Occurrence:
-        """The last one that has begun, whether it has ended or not."""
+        """The last occurrence that has begun; it may have ended."""
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         begin = midnight + self.begin
         return self._on(begin if begin <= now else begin - DAY)
 
     def following(self, now: datetime) -> Occurrence:
-        """The first one that has yet to begin."""
+        """The next occurrence that has yet to begin."""
         return self._on(self.latest(now).begin + DAY)
 
     def _on(self, begin: datetime) -> Occurrence:
@@ -54,7 +54,11 @@ class Window:
 
 @lru_cache(maxsize=_MOST_PARSED)
 def parse_moment(text: str) -> timedelta:
-    """Of `HHMMSS+ZZZZ`, the time since midnight, UTC. Raises ValueError."""
+    """Time since midnight, UTC, of `HHMMSS+ZZZZ`.
+
+    Raises:
+        ValueError: the text is invalid.
+    """
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError("must be of the form HHMMSS+ZZZZ, such as 220000+0100")
@@ -70,5 +74,9 @@ def parse_moment(text: str) -> timedelta:
 
 @lru_cache(maxsize=_MOST_PARSED)
 def parse_window(begin: str, end: str) -> Window:
-    """Raises: ValueError."""
+    """Parse a window.
+
+    Raises:
+        ValueError: begin or end is invalid.
+    """
     return Window(parse_moment(begin), parse_moment(end))

@@ -1,21 +1,21 @@
-"""Which Seed a Shoot is to run on: the rules of the scheduler, without I/O.
+"""Choice of the Seed of a Shoot: the rules of the scheduler, without I/O.
 
     candidates = SeedCandidates(seeds=[*map(SeedInfo.of, seeds)], usage=Usage.of(shoots), region_configs=[], now=now)
     decision = decide(shoot, profile, candidates)
     decision.seed            name of the Seed; empty: there is none
-    decision.message         why there is none, in one sentence
-    decision.excluded        of each Seed that is left out: the filter that did it, and its reason
-    decision.lacks_room      there would be one, if it had room
-    decision.distance        of the Seed that was chosen, as the strategy measures it
+    decision.message         reason why there is none, in one sentence
+    decision.excluded        excluded Seeds, each with the filter and its reason
+    decision.lacks_room      whether a Seed would fit if it had room
+    decision.distance        of the chosen Seed, as the strategy measures it
 
-A Shoot is decided about if `waits(shoot)`. Whether a Seed that does not exist yet would take a Shoot is answered by
-candidates that are nothing but that one; how many of several Shoots would fit by counting each as used by its decision
-before the next one (`Usage.add`).
+A Shoot is scheduled if `waits(shoot)`. To find out whether a Seed that does not exist yet would fit a Shoot, pass only
+that one as candidate; to find out how many of several Shoots would fit, count each as used by its decision before the
+next one (`Usage.add`).
 
-    seeds       what is read of a Seed, once for all decisions; how many Shoots it has and may have
-    networks    which networks of a Shoot are in the way
+    seeds       data of a Seed, read once for all decisions; its present and maximum number of Shoots
+    networks    conflicts between the networks of a Shoot and a Seed
     regions     distances between regions, by a ConfigMap or by their names
-    decision    the filters in their order; which of the Seeds that fit are near: same region, or the smallest distance
+    decision    the filters in their order; the nearest of the remaining Seeds: same region, or the smallest distance
 """
 
 from gardener.garden.scheduling.decision import (

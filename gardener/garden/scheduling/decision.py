@@ -1,4 +1,4 @@
-"""The decision: filters in their order, the strategy, and of what is left the Seed with the fewest Shoots."""
+"""The decision: filters in their order, the strategy, and the Seed with the fewest Shoots of those left."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from kube.objects import (
 )
 from kube.paths import at
 
-# --- what a Shoot says of it
+# --- the state of a Shoot
 
 
 _SCHEDULER = "default-scheduler"
@@ -33,25 +33,25 @@ _FAILED = "Failed to schedule Shoot: "
 
 
 def waits(shoot: Object) -> bool:
-    """Whether it is for this scheduler to find it a Seed."""
+    """Whether this scheduler has to choose its Seed."""
     wanted = spec(shoot)
     is_ours = text(wanted.get("schedulerName")) in {"", _SCHEDULER}
     return is_ours and not wanted.get("seedName") and not is_deleting(shoot)
 
 
 def failed_to_schedule(reason: str) -> str:
-    """How status and Events say it."""
+    """Text for status and Events."""
     return f"{_FAILED}{reason}"
 
 
 def reports_failure(shoot: Object) -> bool:
-    """Whether the last operation is what the scheduler has written when it found no Seed."""
+    """Whether the last operation is the scheduler's report that it found no Seed."""
     last = last_operation(shoot)
     kind, state = last.get("type"), last.get("state")
     return (kind, state) == ("Create", "Pending") and text(last.get("description")).startswith(_FAILED)
 
 
-# --- which of the Seeds that fit are near
+# --- distances of the Seeds that fit
 
 
 _TOO_FAR = 1000
@@ -65,13 +65,17 @@ class Strategy(StrEnum):
 
 
 Near = tuple[Sequence[SeedInfo], int]
-"""Candidates, and how far all of them are."""
+"""Candidates, and their common distance."""
 
 
 def nearest(
     strategy: Strategy, shoot_spec: Object, profile: str, seeds: Sequence[SeedInfo], configs: Sequence[RegionConfig]
 ) -> Near:
-    """Raises ValueError: the region ConfigMap can't be understood."""
+    """Nearest Seeds, with their distance.
+
+    Raises:
+        ValueError: the region ConfigMap is invalid.
+    """
     provider, region = text(at(shoot_spec, "provider", "type")), text(shoot_spec.get("region"))
     if shoot_spec.get("purpose") == _TESTING:
         return [seed for seed in seeds if seed.provider == provider], 0
@@ -101,13 +105,13 @@ _ANY_PROVIDER = "*"
 _MOST_NAMED = 100
 """Seeds in one message."""
 _LONGEST_SELECTOR = 1024
-"""In a message; characters."""
+"""Characters of a selector in a message."""
 
 GRACE = timedelta(minutes=5)
 
 
 class Filter(StrEnum):
-    """What may exclude a Seed, in this order; the values of a label of metrics."""
+    """Filters of Seeds, in this order; values of a label of metrics."""
 
     USABLE = "usable"
     PROFILE_SELECTOR = "cloudprofile_selector"
@@ -122,7 +126,7 @@ class Filter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Why a Seed can't have a Shoot."""
+    """Reason why a Seed is excluded."""
 
     by: Filter
     reason: str
@@ -130,31 +134,31 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedCandidates:
-    """What a decision depends on beside the Shoot and its cloud profile."""
+    """Input of a decision in addition to the Shoot and its cloud profile."""
 
     seeds: Sequence[SeedInfo]
-    """Of those that are equally good the first one is taken: they are to be sorted by name."""
+    """Seeds sorted by name: of equally good ones the first one is chosen."""
     usage: Callable[[str], int]
     """Number of Shoots by the name of the Seed, such as `Usage`."""
     now: datetime
     region_configs: Sequence[RegionConfig] = ()
     strategy: Strategy = Strategy.SAME_REGION
     grace: timedelta = GRACE
-    """For how long a gardenlet that was ready may be progressing."""
+    """Maximum time that the gardenlet of a ready Seed may be progressing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     seed: str = ""
-    """Empty: there is none."""
+    """Name of the Seed; empty if there is none."""
     message: str = ""
-    """Why there is none."""
+    """Reason why there is none."""
     excluded: Mapping[str, Exclusion] = field(default_factory=dict)
-    """By the name of the Seed."""
+    """Excluded Seeds, by name."""
     lacks_room: bool = False
-    """There would be one, if it had room."""
+    """Whether a Seed would fit if it had room."""
     distance: int = 0
-    """Of the Seed that was chosen; 0 unless the strategy measures it."""
+    """Distance of the chosen Seed; 0 unless the strategy measures it."""
 
 
 class _NoSeedError(Exception):
@@ -162,7 +166,7 @@ class _NoSeedError(Exception):
 
 
 def decide(shoot: Object, profile: Object | None, candidates: SeedCandidates) -> Decision:
-    """Args: profile: what the Shoot chooses from, see `profiles.offered`; None: it does not exist."""
+    """Choose a Seed. Args: profile: offer to the Shoot, see `profiles.offered`; None: the profile does not exist."""
     resource, name = profile_of(spec(shoot))
     if not name:
         return Decision(message="could not determine cloudprofile from shoot")
@@ -196,7 +200,7 @@ class _Decider:
         return Decision(seed=chosen.name, excluded=self._excluded, distance=distance)
 
     def _keep(self, excluded: Callable[[SeedInfo], Exclusion | None], error: Callable[[int], str]) -> None:
-        """Args: error: if none is left; from the number of those that were."""
+        """Remove excluded Seeds. Args: error: message from the number of Seeds before, if none is left."""
         left: list[SeedInfo] = []
         for seed in self._left:
             if exclusion := excluded(seed):
@@ -292,7 +296,7 @@ class _Decider:
         return ", ".join([*reasons, f"and {more} more"] if more else reasons)
 
     def _keep_near(self) -> int:
-        """How far those are that are left."""
+        """Keep the nearest Seeds, and return their distance."""
         try:
             candidates, distance = self._nearest(self._left)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Networks of a Shoot that are in the way of those of a Seed, or missing."""
+"""Networks of a Shoot that conflict with those of a Seed, or are missing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kube.paths import mapping_at
 from kube.validation import ErrorKind, shown
 
 _KINDS = {"nodes": "node", "services": "service", "pods": "pod"}
-"""Of the Shoot, in the order in which they are looked at."""
+"""Networks of the Shoot, in the order in which they are checked."""
 _OF_SEED = ("services", "pods", "nodes")
 
 Networks = tuple[tuple[str, str], ...]
@@ -23,7 +23,7 @@ Networks = tuple[tuple[str, str], ...]
 class SeedNetworks:
     own: Networks
     defaults: Networks
-    """For Shoots that do not say theirs."""
+    """Networks of Shoots that specify none."""
 
     @classmethod
     def of(cls, seed: Object) -> "SeedNetworks":
@@ -35,12 +35,12 @@ class SeedNetworks:
 class ShootNetworks:
     wanted: Networks
     actual: Networks
-    """Those of a Shoot that has been on a Seed."""
+    """Networks from the status of a Shoot that has been on a Seed."""
     has_workers: bool
 
     @classmethod
     def of(cls, shoot: Object) -> "ShootNetworks | None":
-        """None: it says nothing about networks."""
+        """Networks of a Shoot; None if it specifies none."""
         networking = spec(shoot).get("networking")
         if networking is None:
             return None
@@ -58,7 +58,7 @@ def _chosen(networks: Mapping[str, object], fields: tuple[str, ...]) -> Networks
 
 @lru_cache(maxsize=4096)
 def problems(shoot: ShootNetworks, seed: SeedNetworks) -> tuple[str, ...]:
-    """Remembered, since most Shoots and Seeds have the networks of others."""
+    """Conflicts; cached, since most Shoots and Seeds have the same networks as others."""
     wanted = {**(dict(seed.defaults) if shoot.has_workers else _without_pods(seed.defaults)), **dict(shoot.wanted)}
     return (
         *_of_spec(wanted, shoot.has_workers, seed),

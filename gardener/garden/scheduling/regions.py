@@ -1,4 +1,4 @@
-"""How far regions are from each other: by a ConfigMap of the operators, or else by their names."""
+"""Distances between regions: from a ConfigMap of the operators, or else from their names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from kube.yaml import Budget, load
 PURPOSE = "scheduling.gardener.cloud/purpose"
 """Label of the ConfigMaps."""
 REGION_CONFIG = "region-config"
-"""Its value."""
+"""Value of the label."""
 PROFILES = "scheduling.gardener.cloud/cloudprofiles"
-"""Their annotation: names of cloud profiles, separated by commas."""
+"""Annotation of the ConfigMaps: names of cloud profiles, separated by commas."""
 _MOST_VALUES = 10_000
 
 _ORIENTATIONS = ("north", "south", "east", "west", "central")
-"""In the order in which they are looked for."""
+"""Orientations, in search order."""
 _OTHER_PROVIDER = 2
 
 
@@ -37,9 +37,10 @@ class RegionConfig:
         return cls(key(config_map), profiles, string_map(config_map.get("data")))
 
     def distances(self, region: str) -> Mapping[str, int]:
-        """By the region of the Seed; empty: nothing is said about this one.
+        """Distances by the region of the Seed; empty if the ConfigMap does not have this region.
 
-        Raises ValueError: they can't be understood.
+        Raises:
+            ValueError: the distances are invalid.
         """
         if region not in self.regions:
             return {}
@@ -51,7 +52,11 @@ class RegionConfig:
 
 
 def _distances(text: str) -> dict[str, int]:
-    """Raises ValueError."""
+    """Parse distances.
+
+    Raises:
+        ValueError: the text is invalid.
+    """
     found = load(text, budget=Budget(_MOST_VALUES))
     if not isinstance(found, dict | None):
         raise ValueError("it is no map from regions to distances")  # noqa: TRY004 - what is wrong is what was written
@@ -62,7 +67,7 @@ def _distances(text: str) -> dict[str, int]:
 
 
 def naming(configs: Sequence[RegionConfig], profile: str) -> list[RegionConfig]:
-    """Those for a cloud profile; the first one counts."""
+    """Configurations for a cloud profile; the first one counts."""
     return sorted((each for each in configs if profile in each.profiles), key=lambda each: each.key)
 
 
@@ -71,7 +76,7 @@ def naming(configs: Sequence[RegionConfig], profile: str) -> list[RegionConfig]:
 
 @lru_cache(maxsize=16384)
 def distance(one: str, other: str, *, is_same_provider: bool) -> int:
-    """Between regions that are called so."""
+    """Distance of two regions by their names."""
     (here, rest), (there, other_rest) = _split(one), _split(other)
     between = 0 if here == there else 2 if here and there else 1
     return 2 * _edits(rest, other_rest) + between + (0 if is_same_provider else _OTHER_PROVIDER)

@@ -1,4 +1,4 @@
-"""What decisions read of a Seed."""
+"""Data of a Seed for decisions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ from kube.quantities import parse_quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedInfo:
-    """Two that are equal are the same for every Shoot."""
+    """Equal ones are interchangeable for every Shoot."""
 
     name: str
     labels: Mapping[str, str]
@@ -41,11 +41,11 @@ class SeedInfo:
     taints: tuple[tuple[str, str], ...]
     networks: SeedNetworks
     allocatable: int | None
-    """None: as many Shoots as there are."""
+    """Maximum number of Shoots; None if there is no limit."""
     problem: str
-    """Why no Shoot may be scheduled to it, whatever the time is; empty: it is usable."""
+    """Reason why no Shoot may be scheduled to it, independent of the time; empty if it is usable."""
     progressing_since: datetime | None
-    """Since when the gardenlet is not ready for sure; None: it is."""
+    """Time since which the gardenlet's readiness is progressing; None if it is not progressing."""
 
     @classmethod
     def of(cls, seed: Object) -> "SeedInfo":
@@ -66,9 +66,9 @@ class SeedInfo:
         )
 
     def unusable(self, now: datetime, grace: timedelta) -> str:
-        """Why no Shoot may be scheduled to it; empty: it is usable.
+        """Reason why no Shoot may be scheduled to it; empty if it is usable.
 
-        Args: grace: for how long a gardenlet that was ready may be progressing.
+        Args: grace: maximum time that a gardenlet that was ready may be progressing.
         """
         since = self.progressing_since
         if self.problem or since is None or now - since < grace:
@@ -96,7 +96,7 @@ def _problem(seed: Object) -> str:
 
 
 def taints_of(seed: Object) -> tuple[tuple[str, str], ...]:
-    """Key and value of each; no value is the empty one."""
+    """Key and value of each taint; a missing value is empty."""
     return _pairs(mappings(spec(seed).get("taints")))
 
 
@@ -111,7 +111,7 @@ def tolerates(tolerations: Iterable[Object], taints: Iterable[tuple[str, str]]) 
     return all(taint in tolerated if taint[1] else taint[0] in known for taint in taints)
 
 
-# --- how many Shoots it has, and may have
+# --- present and maximum number of Shoots
 
 
 class Usage(Counter[str]):
@@ -129,7 +129,7 @@ class Usage(Counter[str]):
 
 
 def allocatable_shoots(seed: Object) -> int | None:
-    """How many Shoots it may have, rounded up; None: there is no limit, or it can't be understood."""
+    """Maximum number of its Shoots, rounded up; None if there is no limit, or the value is invalid."""
     value = at(seed, "status", "allocatable", "shoots")
     try:
         quantity = parse_quantity(value) if isinstance(value, str | int) else None
