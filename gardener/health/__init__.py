@@ -1,1 +1,1 @@
-"""What an object is found to be by the rules of its kind."""
+"""Health of an object by the rules of its kind."""

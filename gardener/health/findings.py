@@ -1,4 +1,4 @@
-"""What is wrong with an object that a ManagedResource lists, with the words of the condition.
+"""Problems of an object that a ManagedResource lists, in the words of the condition.
 
 A controller collects the findings about all `references(managed_resource)` in their order. The first one decides the
 condition; all of them are logged and count in the metrics.
@@ -20,7 +20,7 @@ _WORKLOADS = frozenset(
         *(("batch", "Job"), ("", "ReplicationController")),
     }
 )
-"""Groups and kinds of what selects pods, which may say why it is not as it should be."""
+"""Groups and kinds of workloads, whose pods may report the cause of a problem."""
 NO_LOAD_BALANCER = "no load balancer has been made for it: see whether the cluster has a controller for that"
 
 
@@ -51,7 +51,7 @@ class Finding:
 
 
 def references(managed_resource: Object, *, with_pending: bool = False) -> list[Reference]:
-    """All objects of the ManagedResource, in stored order; `with_pending` also those that it is about to have."""
+    """All objects of the ManagedResource, in stored order; `with_pending` also those that are about to be created."""
     status = managed_resource.get("status") or {}
     found = [Reference.of(entry) for entry in status.get("resources") or []]
     if not with_pending:
@@ -60,12 +60,12 @@ def references(managed_resource: Object, *, with_pending: bool = False) -> list[
 
 
 def is_skipped(obj: Object) -> bool:
-    """Only the exact value `true` of the live object counts; what the manifest said does not."""
+    """Whether checks are skipped: only the exact value `true` of the live object counts, not that of the manifest."""
     return annotations(obj).get(keys.SKIP_HEALTH_CHECK) == "true"
 
 
 def missing(reference: Reference, *, unknown_kind: str = "") -> Finding:
-    """The object does not exist; `unknown_kind` is the error if its whole kind is not served."""
+    """Finding for a missing object; `unknown_kind` is the error if its whole kind is not served."""
     message = (
         f"Required {reference.kind} {quoted(reference.name)} in namespace {quoted(reference.namespace)} is missing"
     )
@@ -73,7 +73,7 @@ def missing(reference: Reference, *, unknown_kind: str = "") -> Finding:
 
 
 def health_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> Finding | None:
-    """Why the live object is not healthy. Kinds without a rule are healthy."""
+    """Finding if the live object is not healthy. Kinds without a rule are healthy."""
     rule = rules.health(reference.api_version, reference.kind)
     if rule is None or is_skipped(obj):
         return None
@@ -100,7 +100,7 @@ def with_events(finding: Finding, events_text: str) -> Finding:
 
 
 def with_cause(finding: Finding, cause: str) -> Finding:
-    """Args: cause: what others say about why; empty: nothing is known."""
+    """The finding with its cause. Args: cause: in the words of others; empty: unknown."""
     return replace(finding, message=f"{finding.message}{CAUSE}{cause}") if cause else finding
 
 
@@ -111,9 +111,9 @@ def progress_api_version(reference: Reference, *, rules: Rules = BUILT_IN) -> st
 
 
 def progress_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> Finding | None:
-    """What the roll-out of the live object waits for, by the object itself.
+    """Finding if the roll-out of the live object waits, by the object itself.
 
-    An object that can't be checked is not progressing: its health is what to look at, and there it is reported.
+    An object that can't be checked is not progressing: its health reports the error.
     """
     rule = rules.progress(reference.api_version, reference.kind)
     if rule is None or rule.progress is None or is_skipped(obj):
@@ -126,7 +126,7 @@ def progress_finding(reference: Reference, obj: Object, *, rules: Rules = BUILT_
 
 
 def manual_step(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -> str:
-    """What the roll-out of the live object leaves to a person, with its name; empty: nothing."""
+    """Manual step that the roll-out of the live object requires, with its name; empty if there is none."""
     rule = rules.progress(reference.api_version, reference.kind)
     if rule is None or rule.manual is None or is_skipped(obj):
         return ""
@@ -138,7 +138,7 @@ def manual_step(reference: Reference, obj: Object, *, rules: Rules = BUILT_IN) -
 
 
 def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
-    """What decides the progress of a Deployment without a `progress_finding`."""
+    """Pods that decide the progress of a Deployment without a `progress_finding`."""
     rule = BUILT_IN.progress(reference.api_version, reference.kind)
     if rule is not deployment.RULE or is_skipped(obj):
         return None
@@ -149,7 +149,7 @@ def pods_wanted(reference: Reference, obj: Object) -> PodsWanted | None:
 
 
 def pods_of(reference: Reference, obj: Object) -> PodsWanted | None:
-    """The pods of a workload; None for what has none, or is malformed."""
+    """The pods of a workload; None if it has none, or is malformed."""
     if (group_of(reference.api_version), reference.kind) not in _WORKLOADS:
         return None
     try:
@@ -159,7 +159,7 @@ def pods_of(reference: Reference, obj: Object) -> PodsWanted | None:
 
 
 def pods_finding(reference: Reference, wanted: PodsWanted, count: int) -> Finding | None:
-    """Whether the roll-out of the Deployment waits for some of its pods."""
+    """Finding if the roll-out of the Deployment waits for some of its pods."""
     waits_for = wanted.problem(count)
     return None if waits_for is None else _progressing(reference, waits_for)
 

@@ -1,6 +1,6 @@
-"""What a ManagedResource asks for and how its objects come to be so: the rules, without a client.
+"""Rules for a ManagedResource and its objects, without a client.
 
-From the data of Secrets to manifests (`decode`), in which order they are applied (`order`), from manifest and live
-object to the body of a request (`merge`), whether a live object is as it was applied (`difference`), what was managed
-so far against what is wanted now (`inventory`), and what the status says (`conditions`).
+Decoding of Secrets to manifests (`decode`), the order in which they are applied (`order`), the body of a request from
+manifest and live object (`merge`), differences between the live and the applied object (`difference`), comparison of
+managed and wanted objects (`inventory`), and the status (`conditions`).
 """

@@ -1,7 +1,7 @@
-"""Whether an object that exists, and that no ManagedResource has, is taken over.
+"""Adoption of existing objects that no ManagedResource owns.
 
-It is, unless an annotation of its manifest or of the ManagedResource refuses that. A value that is not known refuses
-it, too: who wrote it wanted to keep something.
+They are adopted, unless an annotation of the manifest or of the ManagedResource refuses it. An unknown value refuses
+it, too: its author wanted to protect something.
 """
 
 from gardener import keys
@@ -30,12 +30,12 @@ def adoption_problem(manifest: Object, *, resource: str, of_managed_resource: st
 
 
 def is_unowned(live: Object) -> bool:
-    """Whether no ManagedResource has the object."""
+    """Whether no ManagedResource owns the object."""
     return not annotations(live).get(keys.ORIGIN)
 
 
 def without_stamps(obj: Object) -> Object:
-    """The object without what marks it as taken over, which would hide what else was changed."""
+    """The object without the marks of adoption, which would hide other changes."""
     meta = dict(metadata(obj))
     for name, stamps in _STAMPS.items():
         rest = {key: value for key, value in (meta.pop(name, None) or {}).items() if key not in stamps}

@@ -1,7 +1,7 @@
-"""Which workloads are scaled by an autoscaler: their replicas or resources are not ours to set.
+"""Workloads with an autoscaler, which sets their replicas or resources.
 
-Targets are object keys. VerticalPodAutoscalers are not looked at, since they change pods only. An autoscaler that names
-its target by something that is no apiVersion affects only itself.
+Targets are object keys. VerticalPodAutoscalers do not count, since they change pods only. An autoscaler whose target
+has an invalid apiVersion affects only itself.
 """
 
 from collections.abc import Iterable
@@ -37,12 +37,12 @@ def together(scaled: Iterable[Scaled]) -> Scaled:
 
 
 def list_error_text(kind: str, error: str) -> str:
-    """Of a list that failed; `kind` is `HPA` or `HVPA`."""
+    """Error text for a failed list; `kind` is `HPA` or `HVPA`."""
     return f"failed to compute all HPA and HVPA target ref object keys: failed to list all {kind}s: {error}"
 
 
 def is_scaled(manifest: Object, targets: frozenset[str], equivalences: Equivalences) -> bool:
-    """Whether an object, be it under the name of an equivalent kind, is among the targets."""
+    """Whether an object, also under the name of an equivalent kind, is among the targets."""
     if not targets:
         return False
     own = group_of(manifest.get("apiVersion") or ""), manifest.get("kind") or ""
@@ -54,7 +54,7 @@ def is_scaled(manifest: Object, targets: frozenset[str], equivalences: Equivalen
 
 
 def _target(autoscaler: Object, field: str) -> frozenset[str]:
-    """At most one. What is named by no apiVersion is nothing that could be scaled."""
+    """At most one target; none if its apiVersion is invalid."""
     reference = mapping(spec(autoscaler).get(field))
     api_version = text(reference.get("apiVersion"))
     if api_version.count("/") > 1:

@@ -1,9 +1,10 @@
-"""A ManagedResource of objects, with its Secret: what a program writes that leaves objects to the resource manager.
+"""A ManagedResource with its Secret, for programs that leave objects to the resource manager.
 
     secret, managed = managed_resource("system", "garden", objects, resource_class="seed", labels=...)
 
-The Secret is immutable and named after its content, so no reader ever sees half of a change, and the garbage collector
-removes the old one once nothing names it. The order of the objects does not count: equal objects make an equal Secret.
+The Secret is immutable and named after its content, so readers see either all or nothing of a change, and the garbage
+collector removes the old one once nothing refers to it. The order of the objects does not count: equal objects make an
+equal Secret.
 """
 
 import base64
@@ -25,7 +26,7 @@ _PREFIX = "managedresource-"
 _OWNER = "managed-resource"
 """A label of one Secret among several."""
 _QUALITY = 9
-"""Of 11; the last two take many times as long."""
+"""Compression quality, of 11 at most; the last two take many times as long."""
 
 
 def managed_resource(
@@ -40,13 +41,13 @@ def managed_resource(
     secret_name: str = "",
     **spec: Any,
 ) -> list[Object]:
-    """The Secret and the ManagedResource, in the order in which they are to be written.
+    """The Secret and the ManagedResource, in the order in which they have to be written.
 
     Args:
         name: of the ManagedResource.
         namespace: of both.
-        objects: what it is to have.
-        resource_class: which resource manager is responsible; empty: the one without a class, of a Shoot.
+        objects: its objects.
+        resource_class: class of the resource manager that is responsible; empty: the default one, of a Shoot.
         labels: of the ManagedResource.
         inject_labels: of all its objects.
         keep_objects: whether they stay when the ManagedResource is deleted.
@@ -72,7 +73,7 @@ def managed_resource(
 def managed_resource_of_parts(
     name: str, namespace: str, parts: Mapping[str, Iterable[Object]], **fields: Any
 ) -> list[Object]:
-    """With a Secret for each part, so that none grows with their number. Args: fields: as of `managed_resource`."""
+    """The same with a Secret for each part, which limits its size. Args: fields: as of `managed_resource`."""
     notes = {_OWNER: name}
     secrets = [_secret(f"{_PREFIX}{name}-{part}", namespace, parts[part], labels=notes) for part in sorted(parts)]
     return [*secrets, _of_secrets(name, namespace, secrets, **fields)]
@@ -113,7 +114,7 @@ def packed(objects: Iterable[Object]) -> bytes:
 
 
 def unready(managed_resource: Object | None) -> str:
-    """What is missing until all its objects are applied, healthy and rolled out; empty: nothing."""
+    """Reason why not all its objects are applied, healthy and rolled out; empty if they are."""
     if managed_resource is None:
         return "it does not exist"
     if is_deleting(managed_resource):

@@ -1,4 +1,4 @@
-"""What the conditions of a ManagedResource mean for the component that it holds, as care of Seeds and Shoots has it."""
+"""Health of a component from the conditions of its ManagedResource, as care of Seeds and Shoots has it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,12 +17,12 @@ class Problem:
 
 
 def problem_of(managed_resource: Object, *, progressing_threshold: float | None, now: datetime) -> Problem | None:
-    """The first thing that is wrong.
+    """The first problem, if there is one.
 
     Args:
         managed_resource: with its generation, and its status.
         progressing_threshold: seconds for which it may be progressing; None: not at all.
-        now: when that is asked.
+        now: time of the check.
     """
     applied, healthy, progressing = (condition(managed_resource, type_) for type_ in RESOURCES_GOOD)
     if is_outdated(managed_resource):

@@ -1,7 +1,8 @@
-"""What differs between two objects, by path: of a dry run, of a write, of drift that was corrected.
+"""Differences between two objects, by path: for dry runs, writes, and drift that was corrected.
 
-Values of Secrets are masked in any case. What Events and logs say (`field_changes`) has no values either of what may
-hold credentials, as in `redaction`: variables and arguments of containers, and fields that are named like that.
+Values of Secrets are always masked. The changes in Events and logs (`field_changes`) also omit values of fields that
+may
+hold credentials, as in `redaction`: variables and arguments of containers, and fields with such names.
 """
 
 import re
@@ -15,9 +16,9 @@ import orjson
 from kube.objects import Object
 
 MISSING: Any = object()
-"""The value of a field that is not there."""
+"""Value of a missing field."""
 _COUNTED = 100
-"""Of the fields that are reported: all that differs beyond is not worth the time."""
+"""Maximum number of compared fields, for speed."""
 _SECRET_FIELDS = frozenset({"data", "stringData"})
 _SEPARATOR = re.compile(r"[.\[]")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -37,7 +38,7 @@ _CLOSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that differs; `MISSING` for one that is not there."""
+    """A value that differs; `MISSING` if it does not exist."""
 
     path: str
     before: Any
@@ -49,7 +50,7 @@ class Change:
 
 
 def changes(before: Object, after: Object) -> Iterator[Change]:
-    """From one object to another; status, and what the API server counts and stamps itself, is not compared."""
+    """Changes from one object to another, without status and the fields that the API server sets itself."""
     is_secret = after.get("kind") == "Secret"
     return (_masked(change, is_secret=is_secret) for change in _compared("", _comparable(before), _comparable(after)))
 
@@ -92,7 +93,7 @@ def _is_named(items: Sequence[Any]) -> bool:
 
 
 def _below(path: str, name: str) -> str:
-    """Names with dots would be read as several."""
+    """Path of a field; names with dots are quoted."""
     if "." in name or "/" in name or not name:
         return f'{path}["{name}"]'
     return f"{path}.{name}" if path else name
@@ -119,14 +120,14 @@ def _in_secret(path: str) -> bool:
 class FieldChange:
     path: str
     values: str
-    """Such as `5 -> 2`, if they are short and no credentials; else empty."""
+    """Values such as `5 -> 2`, if they are short and no credentials; else empty."""
 
     def __str__(self) -> str:
         return f"{self.path} {self.values}" if self.values else self.path
 
 
 def field_changes(before: Object, after: Object) -> list[FieldChange]:
-    """The changes from one object to another; of a Secret not even the names in it."""
+    """The changes from one object to another; for a Secret even without the names in it."""
     is_secret = after.get("kind") == "Secret"
     found: dict[str, FieldChange] = {}
     for change in islice(changes(before, after), _COUNTED):
@@ -146,7 +147,7 @@ def _values(change: Change) -> str:
 
 
 def _value(value: Any) -> str:
-    """Empty if it does not fit a line."""
+    """Text of a value; empty if it does not fit on a line."""
     if value is MISSING:
         return "(none)"
     if isinstance(value, dict | list) or (isinstance(value, str) and "\n" in value):

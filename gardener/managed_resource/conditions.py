@@ -1,4 +1,4 @@
-"""The conditions that this controller writes: which type, status, reason and message, and in which order.
+"""The conditions that this controller writes: types, status, reason and message, and their order.
 
 The order counts once: types that an object doesn't have yet are appended as they come.
 """
@@ -44,7 +44,7 @@ def ignored() -> list[Condition]:
 
 
 def reset(present: Sequence[Object]) -> list[Condition]:
-    """Before something changes in the target. What went wrong last time stays to be read until it is repaired."""
+    """Conditions before a change in the target. The last failure stays visible until it is repaired."""
     return [
         *unchecked(),
         _in_progress(
@@ -56,7 +56,7 @@ def reset(present: Sequence[Object]) -> list[Condition]:
 
 
 def unchecked() -> list[Condition]:
-    """Something else was applied than what was looked at last."""
+    """Conditions after a change of the applied objects, until they are checked again."""
     return [
         Condition(
             RESOURCES_HEALTHY,
@@ -74,19 +74,19 @@ def unchecked() -> list[Condition]:
 
 
 def is_retried(present: Sequence[Object]) -> bool:
-    """Whether a pass did not come to its end, and the next ones try the same again."""
+    """Whether the last pass failed, and the next ones try the same again."""
     found = _applied(present)
     return found.get("status") == "False" and found.get("reason") in {APPLY_FAILED, DELETION_FAILED, RELEASE_FAILED}
 
 
 def is_held_up(managed_resource: Object) -> bool:
-    """Whether its last pass came to apply nothing, and neither will the next one by itself."""
+    """Whether its last pass applied nothing, and the next one will not either by itself."""
     found = condition(managed_resource, RESOURCES_APPLIED) or {}
     return found.get("reason") in {WAITING_FOR_DEPENDENCIES, INVALID_DEPENDENCIES, CANNOT_READ}
 
 
 def has_failed(managed_resource: Object, resource: str) -> bool:
-    """Whether its last pass could not apply the object of this resource string, be it for lack of rights."""
+    """Whether its last pass could not apply the object of this resource string, also for lack of rights."""
     found = condition(managed_resource, RESOURCES_APPLIED) or {}
     return found.get("reason") == APPLY_FAILED and apply_error_text(resource, "") in (found.get("message") or "")
 
@@ -100,7 +100,7 @@ def has_not_been_read(managed_resource: Object, resource: str) -> bool:
 
 
 def being_removed() -> list[Condition]:
-    """The ManagedResource is being deleted, or another class takes over; whatever becomes of its objects."""
+    """Conditions while the ManagedResource is deleted or handed to another class, even if its objects stay."""
     return [
         Condition(RESOURCES_HEALTHY, "False", DELETION_PENDING, _BEING_DELETED),
         Condition(RESOURCES_PROGRESSING, "True", DELETION_PENDING, _BEING_DELETED),
@@ -108,7 +108,7 @@ def being_removed() -> list[Condition]:
 
 
 def deleting(present: Sequence[Object]) -> Condition:
-    """All objects are about to be removed; what is known to hold them stays to be read."""
+    """Condition before all objects are removed; known obstacles stay visible."""
     found = _applied(present)
     kept = found.get("reason") in {DELETION_PENDING, DELETION_FAILED}
     return Condition(
@@ -121,19 +121,19 @@ def deletion_pending(message: str) -> Condition:
 
 
 def waiting(message: str) -> Condition:
-    """For other ManagedResources, before anything is applied or removed."""
+    """Condition while it waits for other ManagedResources, before anything is applied or removed."""
     return Condition(RESOURCES_APPLIED, IN_PROGRESS, WAITING_FOR_DEPENDENCIES, message)
 
 
 def failed(reason: str, message: str, *, warnings: str = "") -> Condition:
-    """Args: warnings: about what was applied nevertheless."""
+    """Condition of a failure. Args: warnings: about objects that were applied nevertheless."""
     if warnings:
         message = f"{message}{_WITH_WARNINGS}{warnings}"
     return Condition(RESOURCES_APPLIED, "False", reason, message)
 
 
 def applied(decode_errors: Sequence[str] = (), *, warnings: str = "") -> Condition:
-    """At the end of a pass in which nothing failed but perhaps the decoding of some documents."""
+    """Condition at the end of a pass in which nothing failed, except possibly the decoding of some documents."""
     if decode_errors:
         return failed(DECODING_FAILED, decoding_message(decode_errors), warnings=warnings)
     message = f"{_APPLIED_WITH_WARNINGS}{warnings}" if warnings else "All resources are applied."
@@ -141,7 +141,7 @@ def applied(decode_errors: Sequence[str] = (), *, warnings: str = "") -> Conditi
 
 
 def warnings_in(applied: Object) -> str:
-    """What the condition warns of, if it is one of `applied` or `failed`."""
+    """Warnings in a condition made by `applied` or `failed`."""
     message: str = applied.get("message") or ""
     if applied.get("status") == "False":
         return message.partition(_WITH_WARNINGS)[2]
@@ -150,10 +150,10 @@ def warnings_in(applied: Object) -> str:
 
 
 def ready(managed_resource: Object) -> Condition | None:
-    """What its other conditions come to; None while there are none.
+    """Summary of its other conditions; None while there are none.
 
-    True: applied, healthy and rolled out. Else it says what the first of them does that is not as it should be: False
-    if something is wrong, Unknown if it is under way.
+    True: applied, healthy and rolled out. Otherwise reason and message of the first condition that is not good: False
+    if it reports a failure, Unknown if it is in progress.
     """
     applied = condition(managed_resource, RESOURCES_APPLIED)
     if applied is None:
@@ -173,7 +173,7 @@ def ready(managed_resource: Object) -> Condition | None:
 
 
 def with_manual_steps(message: str, steps: Sequence[str]) -> str:
-    """The message of a complete roll-out, with what it leaves to a person."""
+    """The message of a complete roll-out, with its manual steps."""
     if not steps:
         return message
     shown = list(steps[:_MANUAL_SHOWN])
@@ -183,13 +183,13 @@ def with_manual_steps(message: str, steps: Sequence[str]) -> str:
 
 
 def manual_steps_of(managed_resource: Object) -> str:
-    """What its roll-out leaves to a person, as the condition says it; empty: nothing."""
+    """Manual steps that its roll-out requires, from the condition; empty if there are none."""
     found = condition(managed_resource, RESOURCES_PROGRESSING) or {}
     return (found.get("message") or "").partition(_MANUAL)[2] if found.get("status") == "False" else ""
 
 
 def with_ready(managed_resource: Object, *, is_wanted: bool, now: datetime) -> Object:
-    """Its status with the condition `Ready`; without, if it is not wanted: one of earlier times would stay for ever."""
+    """Its status with the condition `Ready`, or without it if it is not wanted, so that no old one stays."""
     status, present = managed_resource.get("status") or {}, conditions_of(managed_resource)
     if not is_wanted:
         kept = [each for each in present if each.get("type") != READY]
@@ -207,7 +207,7 @@ def is_observed(managed_resource: Object) -> bool:
 def needs_reset(
     *, old_references: Sequence[Object], new_references: Sequence[Object], old_checksum: str, new_checksum: str
 ) -> bool:
-    """Whether the ManagedResource describes something else than at the end of the last pass; order counts."""
+    """Whether the described objects differ from the end of the last pass; order counts."""
     return list(old_references) != list(new_references) or old_checksum != new_checksum
 
 

@@ -1,13 +1,13 @@
-"""From the data of Secrets to the objects that a ManagedResource describes.
+"""Decoding of the data of Secrets to the objects that a ManagedResource describes.
 
 A data key holds a stream of documents: JSON objects one after the other, or YAML split at lines `---`. A document may
-be a list of objects. The text is split before it is parsed, so a broken document spoils only itself. What can't be
-decoded becomes a `DecodeError`, never an exception: the rest is applied, the errors are reported, and nothing is
+be a list of objects. The text is split before it is parsed, so a broken document spoils only itself. An invalid part
+becomes a `DecodeError`, never an exception: the rest is applied, the errors are reported, and nothing is
 removed meanwhile.
 
 Everything is bounded (decompressed bytes, bytes of a document, values, documents, depth), since a Secret of 100 bytes
 may unfold to anything. The functions here only compute; they may run in a thread. No single step takes long, so that
-the event loop gets its turns between them: a step of C code holds it up wherever it runs.
+the event loop gets its turns between them: a step of C code blocks it, even in another thread.
 
 Memory is limited rather than text: one character outside the BMP makes each character of its string take four bytes.
 So text is decoded document by document, and each object is compressed JSON before the next one is read.
@@ -33,18 +33,18 @@ from kube.yaml import Budget, DialectError, json_number, load
 COMPRESSED_SUFFIX = ".br"
 _MIB = 2**20
 _STEP = 2**16
-"""Decompressed bytes a step; the decoder may give somewhat more than is asked for."""
+"""Decompressed bytes per step; the decoder may return somewhat more."""
 LARGEST_SECRET = _MIB
 """Bytes of all values of a Secret together."""
 LARGEST_OBJECT = 3 * _MIB
-"""Bytes of JSON: what API servers read of a request."""
+"""Bytes of JSON: the maximum that API servers read of a request."""
 LARGEST_DOCUMENT = 4 * _MIB
-"""Bytes of text, or characters: with the indentation and comments of an object that an API server may accept."""
+"""Bytes of text, or characters: room for indentation and comments of the largest object that API servers accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one ManagedResource may unfold to."""
+    """Limits for one ManagedResource."""
 
     total_bytes: int = 32 * _MIB
     values: int = 500_000
@@ -102,9 +102,9 @@ def decode_secrets(secrets: Sequence[tuple[Key, Mapping[str, bytes]]], *, limits
 
 
 def unfolded_size(secrets: Iterable[Mapping[str, bytes]], *, limit: int) -> int:
-    """How many bytes the data of these Secrets unfold to; from `limit` on it is not looked further.
+    """Bytes that the data of these Secrets unfold to, counted up to `limit`.
 
-    What is no Brotli stream counts as far as it is one.
+    Of an invalid Brotli stream the valid part counts.
     """
     size = 0
     for data in secrets:
@@ -247,7 +247,7 @@ _SEPARATOR = b"---"
 
 
 def _separators(data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Of each line that begins with the separator: where it starts, the text behind the separator, and where it ends.
+    """Lines that begin with the separator: start, text behind the separator, and end of each.
 
     Found by a search for plain bytes: millions of bytes without one take an expression many times as long.
     """
@@ -287,7 +287,7 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
 
 
 def _start_of(text: bytes) -> str:
-    """Enough to find it; what follows may be a document, and secret."""
+    """Start of a chunk, long enough to find it; the rest may be a document, and secret."""
     return text.decode(errors="replace") if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='replace')}…"
 
 
@@ -311,9 +311,9 @@ _SPACE = re.compile(rb"\s*")
 
 
 def _json_documents(data: bytes, budget: Budget) -> Iterator[Any]:
-    """A stream that begins as JSON may go on as YAML, as long as only one JSON document was read.
+    """A stream that begins as JSON may continue as YAML, as long as only one JSON document was read.
 
-    The parser does not stop where a document gets too large. So it is given a window of the text, which moves on when a
+    The parser does not stop where a document gets too large. So it gets a window of the text, which moves on when a
     document does not end within it.
     """
     try:
@@ -350,13 +350,21 @@ def _json_documents(data: bytes, budget: Budget) -> Iterator[Any]:
 
 
 def _take_values(data: bytes, budget: Budget) -> None:
-    """Raises DialectError. In pieces, up to the first one that is too much: to count ten million takes 0.3 s."""
+    """Count values against the budget, in pieces, up to the first one that exceeds it: ten million take 0.3 s.
+
+    Raises:
+        DialectError: there are too many values.
+    """
     for start in range(0, len(data), _MIB):
         budget.take(sum(data.count(mark, start, start + _MIB) for mark in (b",", b":", b"[", b"{")))
 
 
 def _demand_utf8(data: bytes) -> None:
-    """Raises UnicodeDecodeError. In pieces, of which nothing is kept."""
+    """Check the encoding, in pieces that are not kept.
+
+    Raises:
+        UnicodeDecodeError: the data are not UTF-8.
+    """
     for _ in codecs.iterdecode((data[start : start + _MIB] for start in range(0, len(data), _MIB)), "utf-8"):
         pass
 
@@ -366,7 +374,9 @@ _ENDS_OPEN = 16
 
 
 class _Window:
-    """At most `LARGEST_DOCUMENT` bytes of UTF-8 as characters; positions are bytes of the data, and only grow."""
+    """Window of at most `LARGEST_DOCUMENT` bytes of UTF-8 as characters; positions are bytes of the data, and only
+    grow.
+    """
 
     def __init__(self, data: bytes, begin: int) -> None:
         self._data = data
@@ -376,7 +386,7 @@ class _Window:
         self._text = codecs.getincrementaldecoder("utf-8")().decode(piece)
         self.is_cut = begin + len(piece) < len(data)
         self._character, self._byte = 0, begin
-        """Where the last document ended."""
+        """End of the last document."""
 
     def read(self, at: int) -> tuple[Any, int]:
         """The value at a position, before which there is only space, and where it ends. Raises as JSONDecoder."""
@@ -387,7 +397,7 @@ class _Window:
         return value, self._byte
 
     def is_at_the_end(self, error: ValueError | RecursionError) -> bool:
-        """Whether the text is not wrong so far, but ends too early."""
+        """Whether the text is valid so far, but ends too early."""
         if not isinstance(error, json.JSONDecodeError):
             return False
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _ENDS_OPEN
@@ -405,7 +415,7 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def _characters(data: bytes) -> int:
-    """How many characters so many bytes of UTF-8 are."""
+    """Number of characters in bytes of UTF-8."""
     return len(data.translate(None, _CONTINUATION))
 
 
@@ -443,7 +453,7 @@ _JSON = json.JSONDecoder(
 
 
 def _objects(document: Any) -> Iterator[Any]:
-    """The items of a list instead of the list."""
+    """The items of a list, or else the object itself."""
     try:
         yield from items_of(document)
     except NestedListsError as error:
@@ -481,7 +491,7 @@ _LONGEST_NAME = 1024
 
 
 def _identity(obj: Object) -> Object:
-    """An object as far as messages name it."""
+    """The part of an object that messages need to name it."""
     named = {name: (obj.get(name) or "")[:_LONGEST_NAME] for name in ("apiVersion", "kind")}
     meta = metadata(obj)
     return {

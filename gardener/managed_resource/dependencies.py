@@ -1,9 +1,9 @@
-"""Which ManagedResources another one waits for, by its annotation `depends-on`.
+"""Dependencies between ManagedResources, from the annotation `depends-on`.
 
-Something new is applied only after what it depends on is; what was applied once is kept right whatever becomes of the
+New objects are applied only after their dependencies; applied objects are kept up to date regardless of the
 dependencies. In the other direction, a ManagedResource that is deleted keeps its objects until its dependants have
-removed theirs. Who is in a cycle would wait for ever in either direction: the first is an error of each member, in the
-second the other members don't count.
+removed theirs. A cycle would block forever in either direction: the first is an error of each member, in the second
+the other members don't count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ _HEALTHY = "healthy"
 _SHOWN = 80
 """Characters of a wrong value in a message."""
 _LONGEST_ENTRY = 512
-"""Characters; no longer one is valid."""
+"""Maximum length of a valid entry, in characters."""
 _LONGEST = MOST * _LONGEST_ENTRY
-"""Characters of an annotation that is read at all."""
+"""Maximum length of an annotation that is parsed, in characters."""
 _REMEMBERED = 8192
-"""Entries: a dependency is usually named by many."""
+"""Cached entries: many ManagedResources usually have the same dependency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What an annotation says; if there are problems, only some of it."""
+    """Dependencies in the annotation; only the valid ones if there are problems."""
 
     each: tuple[Dependency, ...] = ()
     problems: tuple[FieldError, ...] = ()
 
     @classmethod
     def of(cls, managed_resource: Object, *, is_permitted: Callable[[str], bool]) -> "Dependencies":
-        """Args: is_permitted: whether it may depend on those of another namespace."""
+        """Parse the annotation. Args: is_permitted: whether it may depend on those of another namespace."""
         text = annotations(managed_resource).get(keys.DEPENDS_ON)
         if not text:
             return cls()
@@ -86,13 +86,13 @@ class Dependencies:
 
 
 def named_dependencies(managed_resource: Object) -> list[Key]:
-    """All that are named, be they permitted or not."""
+    """All named dependencies, also those that are not permitted."""
     return Dependencies.of(managed_resource, is_permitted=lambda _: True).names
 
 
 @lru_cache(_REMEMBERED)
 def _parse(entry: str, own_namespace: str) -> Dependency | str:
-    """A dependency, or what is wrong with it."""
+    """A dependency, or the error of the entry."""
     named, colon, state = entry.partition(":")
     if colon and state != _HEALTHY:
         return f'must be [NAMESPACE/]NAME[:{_HEALTHY}]; there is no ":{_shown(state)}"'
@@ -111,12 +111,12 @@ def _shown(text: str) -> str:
 
 
 def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None = None) -> str:
-    """Why a dependency is waited for, a part of a sentence; empty if it is not.
+    """Reason to wait for a dependency, a part of a sentence; empty if it is met.
 
     Args:
-        dependency: what is asked for.
+        dependency: the dependency.
         found: the ManagedResource, None if there is none.
-        checksum: of the data that its Secrets hold now, if that is known.
+        checksum: of the present data of its Secrets, if known.
     """
     if found is None:
         return "does not exist; create it, or take it out of the annotation"
@@ -133,7 +133,8 @@ def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None 
 
 
 def _unhealthy(found: Object) -> str:
-    """A workload is healthy while it is rolled out; but what runs then may still be what it was before."""
+    """Reason why it is not healthy or not rolled out: a workload is healthy during its roll-out, but may run old pods.
+    """
     healthy, progressing = (condition(found, each) or {} for each in (RESOURCES_HEALTHY, RESOURCES_PROGRESSING))
     if healthy.get("status") != "True":
         return f"is not healthy ({healthy['reason']})" if healthy.get("reason") else "is not healthy yet"
@@ -143,7 +144,7 @@ def _unhealthy(found: Object) -> str:
 
 
 def state_of(managed_resource: Object | None) -> object:
-    """All that `unmet` depends on: while it is equal, who waits need not look again."""
+    """All input of `unmet`: as long as it is equal, dependants need no new check."""
     if managed_resource is None:
         return None
     status, meta = managed_resource.get("status") or {}, metadata(managed_resource)
@@ -161,7 +162,7 @@ def state_of(managed_resource: Object | None) -> object:
 
 
 def has_objects(managed_resource: Object) -> bool:
-    """Whether it may have any in the target, so that it needs its dependencies."""
+    """Whether it may have objects in the target, so that it needs its dependencies."""
     return bool(all_listed(managed_resource)) and any(
         name.startswith(keys.FINALIZER) for name in finalizers(managed_resource)
     )
@@ -172,18 +173,18 @@ def has_objects(managed_resource: Object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """What a ManagedResource has in common with those that `depends-on` joins, over others, too."""
+    """Relations of a ManagedResource with those that `depends-on` joins, also indirectly."""
 
     defined: frozenset[str] = frozenset()
-    """The API groups of which these or itself define kinds."""
+    """API groups of the kinds that it, or one of these, defines."""
     awaited: Mapping[Key, Sequence[Object]] = field(default_factory=dict)
-    """Those of the others that are deleted at the same time, and the custom resources of these groups that they list:
-    its workloads go later, as one of them may be the controller.
+    """Other ManagedResources that are deleted at the same time, with their custom resources of these groups: its
+    workloads are removed after these, as one of them may be the controller.
     """
 
     @classmethod
     def of(cls, managed_resource: Object, joined: Iterable[Object], dependencies: AbstractSet[Key]) -> Self:
-        """Args: dependencies: all that it depends on, over others, too.
+        """Collect the relations. Args: dependencies: all that it depends on, also indirectly.
 
         These have to stay until it is gone, so it does not wait for them. If they have such custom resources
         themselves, it uses these and is not their controller: it does not wait for any, else two could wait for
@@ -216,7 +217,7 @@ Edges = Callable[[Key], Iterable[Key]]
 
 
 def cycle_of(start: Key, edges: Edges) -> list[Key]:
-    """The shortest way from a member of a cycle to itself, with it at both ends; empty if it is in none."""
+    """The shortest path from a member of a cycle to itself, with it at both ends; empty if it is in none."""
     came_from: dict[Key, Key] = {}
     waiting = [start]
     for name in waiting:

@@ -1,4 +1,4 @@
-"""Kinds that are the same objects in another API group, such as a Deployment of `extensions` and of `apps`."""
+"""Kinds whose objects also exist in another API group, such as a Deployment of `extensions` and of `apps`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ _BUILT_IN: tuple[tuple[GroupKind, ...], ...] = (
 
 class Equivalences:
     def __init__(self, extra: Iterable[Sequence[Mapping[str, str]]] = ()) -> None:
-        """Args: extra: `spec.equivalences`, lists of `{group, kind}`."""
+        """Built-in and further equivalences. Args: extra: `spec.equivalences`, lists of `{group, kind}`."""
         self._sets: dict[GroupKind, dict[GroupKind, None]] = {}
         for members in _BUILT_IN:
             self._add(members)

@@ -1,20 +1,20 @@
-"""Versions of a ManagedResource that were applied, kept as Secrets so that one can go back.
+"""Applied versions of a ManagedResource, kept as Secrets for a roll-back.
 
 A kept version is called a revision, as those of Deployments are. It holds the data of all Secrets that the
-ManagedResource named, in one compressed value; all else is in its metadata, so who only looks needs no values:
+ManagedResource named, in one compressed value; everything else is in its metadata, so lists need no values:
 
     name          <ManagedResource>-history-<number>
-    type          `keys.REVISION_TYPE`, so that it is not taken for a Secret with manifests
+    type          `keys.REVISION_TYPE`, so that it is not mistaken for a Secret with manifests
     immutable     true
-    owner         the ManagedResource, so it goes with it
-    labels        history-of: by which all of one ManagedResource are found
+    owner         the ManagedResource, so it is deleted with it
+    labels        history-of: finds all of one ManagedResource
     annotations   revision, digest, source-secrets, and the change-cause of that time
 
-What is larger than a Secret may be becomes a revision without data, which says so: it was applied, too.
+A version that is too large for a Secret becomes a revision without data, and with a note: it was applied, too.
 
-Who may create Secrets can make some that look like this. So `status.revisions` of the ManagedResource lists those that
-were kept, with the SHA-256 of their data, and only what is listed counts: a revision is the immutable Secret of that
-name and type whose data has that digest.
+Users who may create Secrets can create some that look like this. So `status.revisions` of the ManagedResource lists
+those that were kept, with the SHA-256 of their data, and only listed ones count: a revision is the immutable Secret of
+that name and type whose data has that digest.
 """
 
 import base64
@@ -47,14 +47,14 @@ from kube.yaml import DialectError
 
 DATA_KEY = f"secrets.json{COMPRESSED_SUFFIX}"
 CHANGE_CAUSE = "kubernetes.io/change-cause"
-"""The annotation that `kubectl rollout history` has made known."""
+"""Annotation that `kubectl rollout history` has established."""
 _QUALITY = 9
-"""Of Brotli, as for bundles."""
+"""Compression quality of Brotli, as for bundles."""
 _LONGEST = 8 * Limits().total_bytes
 """Bytes that a revision may unfold to: in JSON a byte takes up to six."""
 _LONGEST_CAUSE = 1024
 _MOST_NAMES = 20
-"""Of Secrets, in the annotation; the data has them all."""
+"""Maximum number of Secrets in the annotation; the data has them all."""
 _LONGEST_NAME, _LONGEST_LABEL, _HASH_DIGITS = 253, 63, 8
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
@@ -68,7 +68,7 @@ Contents = Sequence[tuple[str, Mapping[str, bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What the metadata of its Secret say."""
+    """Metadata of the Secret of a revision."""
 
     secret: Key
     uid: str
@@ -81,7 +81,7 @@ class Revision:
 
     @classmethod
     def of(cls, secret: Object) -> Self:
-        """With the number 0 if it is none that can be read."""
+        """Read the metadata; the number is 0 if it is invalid."""
         notes = annotations(secret)
         number = notes.get(keys.REVISION) or ""
         owners = [text(each.get("uid")) for each in mappings(metadata(secret).get("ownerReferences"))]
@@ -101,14 +101,14 @@ def selector_of(name: str) -> str:
 
 
 def ours(found: Sequence[Revision], managed_resource: Object) -> list[Revision]:
-    """Those of a ManagedResource and of no namesake before it, the oldest first."""
+    """Revisions of a ManagedResource and of no earlier one with its name, the oldest first."""
     own = uid(managed_resource)
     return sorted((each for each in found if each.owner == own and each.number), key=lambda each: each.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A revision as the status of its ManagedResource lists it."""
+    """A revision in the status of its ManagedResource."""
 
     number: int
     secret: str
@@ -116,11 +116,11 @@ class Listed:
     checksum: str
     """The `status.secretsDataChecksum` with which it was applied."""
     digest: str
-    """Of its data, see `digest_of_data`."""
+    """Digest of its data, see `digest_of_data`."""
 
     @classmethod
     def of(cls, revision: Revision, secret: Object) -> Self:
-        """Args: secret: with its data."""
+        """Entry of a revision. Args: secret: with its data."""
         return cls(revision.number, revision.secret.name, revision.digest, digest_of_data(secret))
 
     def entry(self) -> Object:
@@ -133,7 +133,7 @@ class Listed:
 
 
 def listed_in(managed_resource: Object) -> list[Listed]:
-    """In its status, the oldest first."""
+    """Revisions in the status, the oldest first."""
     entries = mappings((managed_resource.get("status") or {}).get(REVISIONS))
     found = []
     for each in entries:
@@ -144,20 +144,20 @@ def listed_in(managed_resource: Object) -> list[Listed]:
 
 
 def trusted(found: Sequence[Revision], managed_resource: Object, listed: Sequence[Listed]) -> list[Revision]:
-    """Those of a ManagedResource that are listed, the oldest first; by their metadata alone."""
+    """Listed revisions of a ManagedResource, the oldest first; by their metadata alone."""
     known = {(each.secret, each.number, each.checksum) for each in listed}
     own = ours(found, managed_resource)
     return [each for each in own if (each.secret.name, each.number, each.digest) in known]
 
 
 def digest_of_data(secret: Object) -> str:
-    """SHA-256, in hex, of what a revision holds; of nothing, if its content was not kept."""
+    """SHA-256, in hex, of the content of a revision; of nothing if its content was not kept."""
     value = text((secret.get("data") or {}).get(DATA_KEY))
     return hashlib.sha256(base64.b64decode(value)).hexdigest()
 
 
 def is_same(secret: Object, wanted: Object) -> bool:
-    """Whether a Secret that exists is the revision that was to be created, kept by an attempt that is not known of."""
+    """Whether an existing Secret is the revision to be created, kept by an attempt whose result is unknown."""
     fields = ("type", "immutable", "data")
     is_equal = all((secret.get(field) or None) == (wanted.get(field) or None) for field in fields)
     found, own = Revision.of(secret), Revision.of(wanted)
@@ -166,7 +166,7 @@ def is_same(secret: Object, wanted: Object) -> bool:
 
 
 def surplus(revisions: Sequence[Revision], limit: int) -> Sequence[Revision]:
-    """What is pruned, of the sorted ones."""
+    """Revisions to prune, from the sorted ones."""
     return revisions[: max(len(revisions) - limit, 0)]
 
 
@@ -201,14 +201,14 @@ def _manifest(name: str, data: Mapping[str, bytes]) -> Object:
 def revision_secret(
     managed_resource: Object, *, number: int, digest: str, names: Sequence[str], value: bytes, mark: str = ""
 ) -> Object:
-    """The Secret to be created.
+    """The Secret to create.
 
     Args:
-        managed_resource: whose version it is.
+        managed_resource: its owner.
         number: one more than that of the last one.
-        digest: what distinguishes the content from others.
+        digest: identifies the content.
         names: of the Secrets that it holds.
-        value: as `packed` has made it.
+        value: made by `packed`.
         mark: makes the name unguessable.
     """
     own, cause = key(managed_resource), annotations(managed_resource).get(CHANGE_CAUSE)
@@ -246,7 +246,7 @@ def revision_secret(
 
 
 def _short(name: str, length: int) -> str:
-    """The name, or its start and a hash: whatever is short enough."""
+    """The name if it is short enough, or its start and a hash."""
     if len(name) <= length:
         return name
     hashed = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
@@ -261,7 +261,11 @@ def is_revision(secret: Object) -> bool:
 
 
 def kept_secrets(secret: Object) -> list[Object]:
-    """The manifests of the Secrets in a revision. Raises ValueError: it has none, or they can't be read."""
+    """The manifests of the Secrets in a revision.
+
+    Raises:
+        ValueError: it has none, or they are invalid.
+    """
     if reason := annotations(secret).get(keys.NOT_KEPT):
         raise ValueError(f"its content was not kept: {reason}")
     try:

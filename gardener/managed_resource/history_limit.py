@@ -1,4 +1,4 @@
-"""How many applied versions of a ManagedResource are kept; see `history`."""
+"""Maximum number of applied versions of a ManagedResource that are kept; see `history`."""
 
 import re
 
@@ -14,7 +14,7 @@ _SHOWN = 40
 
 
 def limit_of(managed_resource: Object, *, default: int) -> tuple[int, FieldError | None]:
-    """The limit, 0 for none, and what is wrong with its annotation, in whose place the default counts."""
+    """The limit, 0 for none, and the error of its annotation; the default applies if there is an error."""
     asked = annotations(managed_resource).get(keys.HISTORY_LIMIT)
     if asked is None:
         return default, None

@@ -1,7 +1,7 @@
-"""Fields that are set when an object is created and are left to others from then on.
+"""Fields that are set when an object is created and are left to other writers from then on.
 
 The annotation `ignore-differences` of a ManagedResource names them, by JSON pointers for kinds and names, in the form
-that Argo CD has made known:
+that Argo CD has established:
 
     - group: apps
       kind: Deployment
@@ -24,9 +24,9 @@ from kube.yaml import Budget, DialectError, load
 
 MOST_RULES = 50
 MOST_POINTERS = 50
-"""Of one rule."""
+"""Pointers of one rule."""
 _LONGEST = 1024
-"""Characters of a pointer."""
+"""Maximum length of a pointer, in characters."""
 _MOST_VALUES = 10_000
 _ANNOTATION = f"metadata.annotations[{keys.IGNORE_DIFFERENCES}]"
 _FIELDS = ("group", "kind", "name", "namespace", "jsonPointers")
@@ -60,7 +60,7 @@ class Rule:
         )
 
     def __str__(self) -> str:
-        """Of which objects it is, such as `Deployment.apps shop/web`."""
+        """Objects that it matches, such as `Deployment.apps shop/web`."""
         kind = f"{self.kind}.{self.group}" if self.group else self.kind
         named = "/".join(part for part in (self.namespace, self.name) if part)
         if self.namespace and not self.name:
@@ -75,7 +75,7 @@ class IgnoredFields:
 
     @classmethod
     def of(cls, managed_resource: Object) -> "IgnoredFields":
-        """What the annotation says; if there are problems, only some of it."""
+        """Rules in the annotation; only the valid ones if there are problems."""
         text = annotations(managed_resource).get(keys.IGNORE_DIFFERENCES)
         if not text or not text.strip():
             return cls()
@@ -93,14 +93,14 @@ class IgnoredFields:
         return cls(rules, (*problems, *(problem for _, found in parsed for problem in found)))
 
     def pointers(self, reference: Mapping[str, Any]) -> tuple[Pointer, ...]:
-        """To the fields of one object."""
+        """Pointers to the ignored fields of one object."""
         if not self.rules:
             return ()
         return tuple(pointer for rule in self.rules if rule.fits(reference) for pointer in rule.pointers)
 
 
 def digest_of(pointers: Sequence[Pointer]) -> bytes:
-    """The same for equal ones; empty if there are none."""
+    """Digest of pointers; empty if there are none."""
     return hashlib.blake2b(repr(pointers).encode(), digest_size=8).digest() if pointers else b""
 
 
@@ -173,7 +173,7 @@ def _shown(text: str) -> str:
 
 
 def with_live_fields(wanted: Object, live: Object, pointers: Sequence[Pointer]) -> Object:
-    """The object to write with these fields as the live one has them, be it that it lacks them.
+    """The object to write with these fields as in the live one, even if they are missing there.
 
     Nothing changes where the two differ in kind on the way, or an item of a list is on one side only.
     """
@@ -187,7 +187,7 @@ _NOTHING: Any = object()
 
 
 def _of_secret(obj: Object, pointer: Pointer) -> Iterator[Pointer]:
-    """What a manifest has in `stringData`, the live Secret has in `data`."""
+    """Pointers of a field; `stringData` in the manifest of a Secret is `data` in the live one."""
     yield pointer
     if obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1" and pointer[0] in {"data", "stringData"}:
         yield ("stringData" if pointer[0] == "data" else "data"), *pointer[1:]

@@ -1,8 +1,8 @@
-"""What was managed so far against what is wanted now.
+"""Managed objects compared with the wanted ones.
 
-`status.resources` lists what the last complete pass left. It is the memory of what has to be removed one day and must
-never forget an object, whatever fails in between. So before a pass creates anything, what is to be created is listed,
-too, in `status.pendingResources`, and only a pass that came to its end clears that list.
+`status.resources` lists the objects that the last complete pass left. It is the record of objects to remove one day
+and must never lose one, even if a step fails in between. So before a pass creates objects, these are listed,
+too, in `status.pendingResources`, and only a completed pass clears that list.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ RESOURCES, PENDING = "resources", "pendingResources"
 
 
 class Inventory:
-    """The old references, of which each that is wanted again gets marked by a look-up."""
+    """The old references; a look-up marks those that are still wanted."""
 
     def __init__(self, references: Iterable[Object], equivalences: Equivalences) -> None:
         self._references = {key_of_reference(reference): reference for reference in references}
@@ -29,7 +29,7 @@ class Inventory:
         self._wanted: set[str] = set()
 
     def find(self, reference: Object) -> Object | None:
-        """The old reference of the same object, be it under an equivalent kind; it counts as wanted from now on."""
+        """The old reference of the same object, also under an equivalent kind; marks it as wanted."""
         for key in self._keys(reference):
             if key in self._references:
                 self._wanted.add(key)
@@ -55,16 +55,16 @@ def all_listed(managed_resource: Object) -> list[Object]:
 
 
 def only_announced(managed_resource: Object) -> frozenset[str]:
-    """The object keys of what was about to be created when no pass has come to its end since."""
+    """Object keys of announced objects that no pass has completed since."""
     status = managed_resource.get("status") or {}
     announced = frozenset(key_of_reference(reference) for reference in status.get(PENDING) or [])
     return announced and announced - {key_of_reference(reference) for reference in status.get(RESOURCES) or []}
 
 
 def shortened(references: Iterable[Object]) -> list[Object]:
-    """The same without the label that every object gets whatever its manifest says: it says nothing new.
+    """The references without the label that every object gets, which is redundant.
 
-    In `status.resources` it stays, as the original has it there.
+    `status.resources` keeps it, as in the original.
     """
     short = []
     for each in references:
@@ -76,35 +76,37 @@ def shortened(references: Iterable[Object]) -> list[Object]:
 
 @dataclass(frozen=True, slots=True)
 class InventoryDiff:
-    """What a pass has to do, and what it leaves in the status if it comes to its end. All are lists of references."""
+    """Actions of a pass, and the status if it completes. Objects are references, unless noted otherwise."""
 
     equivalences: Equivalences
     previous: Mapping[str, Object]
-    """What is listed already, by the object keys of what is wanted."""
+    """References that are listed already, by the object keys of the wanted ones."""
     new: Sequence[Object]
-    """To be created, and not listed yet."""
+    """Objects to create that are not listed yet."""
     unwanted: Sequence[Object]
-    """To be removed."""
+    """Objects to remove."""
     released: Sequence[Object]
-    """To be released, since they are in mode Ignore now."""
+    """Objects to release, since they are in mode Ignore now."""
     retained: Sequence[Object]
-    """Not wanted as far as can be seen. But some documents could not be decoded; or it is not known whether objects of
-    their kind have namespaces, so what is wanted may be just them; or they may not be removed.
+    """Objects that seem not wanted, but stay: some documents could not be decoded; or it is unknown whether their kind
+    is namespaced, so they may be the wanted ones; or they may not be removed.
     """
     restricted: Collection[str]
-    """Object keys of what would have to be removed or released, and may not be."""
+    """Object keys of objects that would have to be removed or released, but may not be."""
     final: list[Object]
     """`status.resources` at the end of the pass."""
     pending: Sequence[Object]
-    """`status.pendingResources` of an earlier pass that did not come to its end."""
+    """`status.pendingResources` of an earlier, incomplete pass."""
     is_changed: bool
-    """The ManagedResource describes something else than at the end of the last pass."""
+    """Whether the described objects differ from the end of the last pass."""
     is_settled: bool
-    """The last complete pass, perhaps of an earlier process, applied these same manifests."""
+    """Whether the last complete pass, possibly of an earlier process, applied these same manifests."""
 
     @classmethod
     def of(cls, managed_resource: Object, plan: Plan, *, restricted: Collection[str] = ()) -> Self:
-        """Args: restricted: object keys of what is wanted no more, and may not be touched; it stays in the list."""
+        """Compare status and plan. Args: restricted: object keys that may not be touched; if not wanted, they stay
+        listed.
+        """
         status = managed_resource.get("status") or {}
         equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
         listed = Inventory(all_listed(managed_resource), equivalences)
@@ -153,5 +155,5 @@ class InventoryDiff:
         )
 
     def announced(self) -> list[Object]:
-        """What has to be listed in `status.pendingResources` before anything is created."""
+        """Value of `status.pendingResources` before anything is created."""
         return sorted_references([*self.pending, *self.new])

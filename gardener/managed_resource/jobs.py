@@ -1,6 +1,6 @@
 """Jobs that Kubernetes removes when they have finished (`ttlSecondsAfterFinished`): they run once for a manifest.
 
-Such a Job is missing because it has finished, and must not be created again, also not by the next process. So
+Such a Job is missing because it has finished, and must not be recreated, also not by the next process. So
 `status.jobs` lists those that were created, each with a digest of its manifest.
 """
 
@@ -13,7 +13,7 @@ from kube.objects import Object, group_of, key, mapping, mappings, spec, text
 from kube.resources import JOBS
 
 FIELD = "jobs"
-"""Of the status."""
+"""Field of the status."""
 
 
 def is_job(reference: Object) -> bool:
@@ -21,7 +21,7 @@ def is_job(reference: Object) -> bool:
 
 
 def is_removed_when_finished(manifest: Object) -> bool:
-    """Of the manifest of a Job."""
+    """Whether Kubernetes removes the Job of a manifest when it has finished."""
     return spec(manifest).get("ttlSecondsAfterFinished") is not None
 
 
@@ -30,7 +30,7 @@ def is_removed_job(wanted: PlannedObject) -> bool:
 
 
 def entries(wanted: Iterable[PlannedObject], applied: Mapping[str, bytes]) -> list[Object]:
-    """For the status. Args: applied: fingerprints by object key, which begin with the digest."""
+    """Jobs for the status. Args: applied: fingerprints by object key, which begin with the digest."""
     found = [
         {"namespace": each.key.namespace, "name": each.key.name, "manifest": each.digest.hex()}
         for each in wanted
@@ -40,7 +40,7 @@ def entries(wanted: Iterable[PlannedObject], applied: Mapping[str, bytes]) -> li
 
 
 def digests(managed_resource: Object) -> dict[str, bytes]:
-    """Of the manifests of the Jobs in the status, by object key."""
+    """Digests of the manifests of the Jobs in the status, by object key."""
     found = {}
     for entry in mappings(mapping(managed_resource.get("status")).get(FIELD)):
         try:
@@ -51,7 +51,7 @@ def digests(managed_resource: Object) -> dict[str, bytes]:
 
 
 def finished(managed_resource: Object, *, origin: str) -> list[Object]:
-    """What is taken for the last state of the Jobs in the status, until a list shows that they are there."""
+    """Assumed final state of the Jobs in the status, until a list shows that they exist."""
     return [
         as_finished({"metadata": {"namespace": text(entry.get("namespace")), "name": text(entry.get("name"))}}, origin)
         for entry in mappings(mapping(managed_resource.get("status")).get(FIELD))

@@ -18,11 +18,11 @@ APPLYING_FAILED = "Could not apply all new resources"
 
 
 def pending_text(resource: str, *, reason: str = "", events: str = "") -> str:
-    """Of one object that is not gone yet.
+    """Text about an object that is not gone yet.
 
     Args:
         resource: its resource string.
-        reason: an error, or what it waits for.
+        reason: an error, or the reason of the wait.
         events: the latest warnings about it, if it is a Service.
     """
     text = f'deletion of old resource "{resource}" is still pending'
@@ -32,19 +32,19 @@ def pending_text(resource: str, *, reason: str = "", events: str = "") -> str:
 
 
 def in_use_text(workloads: Sequence[str], *, timeout: str) -> str:
-    """Why an object stays for now, by the resource strings of workloads whose pods may need it."""
+    """Reason why an object stays for now, by the resource strings of workloads whose pods may need it."""
     first, *others = sorted(workloads)
     more = f" and {len(others)} more are" if others else " is"
     return f'waiting for at most {timeout} until "{first}"{more} gone together with all pods, which may need it'
 
 
 def kept_text(awaited: str, *, more: int, timeout: str) -> str:
-    """Why an object stays for now, that may be needed to remove others.
+    """Reason why an object stays for now, if it may be needed to remove others.
 
     Args:
         awaited: the first of these.
-        more: how many others there are.
-        timeout: how long it stays; empty: until they are gone.
+        more: number of the others.
+        timeout: maximum time that it stays; empty: until they are gone.
     """
     limit = f"for at most {timeout}, " if timeout else ""
     others = f" and {more} more are" if more else " is"
@@ -52,12 +52,12 @@ def kept_text(awaited: str, *, more: int, timeout: str) -> str:
 
 
 def held_by_text(held_by: str) -> str:
-    """What an object waits for that finalizers of others keep."""
+    """Reason of the wait for an object with finalizers of others."""
     return f"{held_by}; take that off its finalizers if no controller is left to do so"
 
 
 def definition_kept_text(awaited: str, *, more: int, timeout: str) -> str:
-    """Why a CustomResourceDefinition stays for now, by the first object that goes before it."""
+    """Reason why a CustomResourceDefinition stays for now, by the first object that is removed before it."""
     others = f" and {more} more are" if more else " is"
     return f"kept for at most {timeout}, until {awaited}{others} gone, since CustomResourceDefinitions go last"
 
@@ -67,12 +67,12 @@ def apply_error_text(resource: str, error: str) -> str:
 
 
 def apply_error_of(message: str, resource: str) -> str:
-    """The error of one object in the message of a condition; empty: there is none."""
+    """The error of one object in the message of a condition; empty if there is none."""
     return message.partition(apply_error_text(resource, ""))[2].partition(_APPLY_ERROR)[0]
 
 
 def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
-    """Of an object that another ManagedResource has; `is_certain` is False if that may not be read."""
+    """Text about an object of another ManagedResource; `is_certain` is False if that can't be read."""
     remedy = "remove it from one of the two"
     if not is_certain:
         remedy += (
@@ -82,7 +82,7 @@ def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
 
 
 def taken_back_text(resource: str, holder: str) -> str:
-    """Of an object that was taken over, and that its former holder, of which no more is known, has taken back."""
+    """Text about an object that was taken over, and then taken back by its previous owner, which is unknown."""
     return (
         f'object "{resource}" is held by ManagedResource {holder}, whose agent has taken it back, and which this agent '
         "can't see; remove it from one of the two, or take its annotation origin off if that ManagedResource is gone"
@@ -90,7 +90,7 @@ def taken_back_text(resource: str, holder: str) -> str:
 
 
 def left_to_unknown_text(resource: str, holder: str) -> str:
-    """Of an object that is not wanted any more, and was taken over by who can't be seen here."""
+    """Text about an object that is not wanted any more, and that an unknown owner has taken over."""
     return (
         f'object "{resource}" is left as it is, since an agent has made it that of ManagedResource {holder}, which '
         "can't be seen here; delete it if that ManagedResource does not exist"
@@ -98,7 +98,7 @@ def left_to_unknown_text(resource: str, holder: str) -> str:
 
 
 def kept_by_live_text(resource: str, mark: str) -> str:
-    """Of an object that is not wanted any more, and stays for what was put on it."""
+    """Text about an object that is not wanted any more, and stays because of a mark on it."""
     return (
         f'object "{resource}" is left as it is, since {mark} was set on it, which its manifest does not have; '
         "delete it if it is to go"
@@ -106,7 +106,7 @@ def kept_by_live_text(resource: str, mark: str) -> str:
 
 
 def about_to_take_text(claimant: str, *, timeout: str) -> str:
-    """Why an object is not deleted yet: another ManagedResource wants it."""
+    """Reason why an object is not deleted yet: another ManagedResource wants it."""
     return f"ManagedResource {claimant} is about to take it over; if that has not within {timeout}, it is deleted"
 
 
@@ -116,23 +116,23 @@ def handed_over_text(claimant: str, *, timeout: str) -> str:
 
 
 def exists_text(resource: str, refused_by: str) -> str:
-    """Of an object that exists without an owner, and is not to be taken over."""
+    """Text about an object that exists without an owner, and must not be taken over."""
     remedy = "give the object another name, delete the one that exists, or remove the annotation"
     return f'object "{resource}" exists without an owner and is not taken over: {refused_by}; {remedy}'
 
 
 def restricted_text(resource: str, reason: str) -> str:
-    """Of an object that may not be written."""
+    """Text about an object that may not be written."""
     return apply_error_text(resource, f"{reason}; take the object out, or have that setting changed")
 
 
 def strict_text(dropped: Sequence[str]) -> str:
-    """Of fields that the API server would not store, and does not refuse by itself."""
+    """Text about fields that the API server would drop silently."""
     return f"strict field validation: {', '.join(dropped)}"
 
 
 def too_many_text(objects: int, size: int, error: str) -> str:
-    """Of a status that can't be stored; `size` is that of its lists, in bytes."""
+    """Text about a status that can't be stored; `size` is that of its lists, in bytes."""
     return (
         f"the list of its {objects} objects takes {size >> 10} KiB, more than the API server stores in a status "
         f"({error}); divide the objects among several ManagedResources, or take large annotations off them"
@@ -140,23 +140,23 @@ def too_many_text(objects: int, size: int, error: str) -> str:
 
 
 def not_removed_text(resource: str, reason: str) -> str:
-    """Of an object that may not be removed."""
+    """Text about an object that may not be removed."""
     remedy = "have that changed, or the object kept (annotation keep-object on it, or spec.keepObjects)"
     return pending_text(resource, reason=f"{reason}; {remedy}")
 
 
 def pending_message(texts: Iterable[tuple[str, str]]) -> str:
-    """Args: texts: pairs of object key and text; they are listed by key, however the removals end."""
+    """Message about removals. Args: texts: pairs of object key and text; sorted by key, in any order of completion."""
     return _listed(CLEANING_FAILED, [text for _, text in sorted(texts)])
 
 
 def dependencies_message(reasons: Mapping[str, str]) -> str:
-    """Args: reasons: names of ManagedResources, and why each is waited for."""
+    """Message about dependencies. Args: reasons: names of ManagedResources, with the reason to wait for each."""
     return f"Waiting for {_joined([f'ManagedResource {name}, which {why}' for name, why in reasons.items()], '; ')}"
 
 
 def dependants_message(dependants: Sequence[str]) -> str:
-    """Of a ManagedResource that is deleted and may not remove its objects yet."""
+    """Message of a ManagedResource that is deleted and may not remove its objects yet."""
     return (
         "Waiting until the objects of all ManagedResources that depend on it are removed: "
         f"{_joined(sorted(dependants), ', ')}; "
@@ -168,13 +168,13 @@ _WAITING = re.compile(r'deletion of old resource ("[^"]+") is still pending: (wa
 
 
 def dependant_text(name: str, message: str) -> str:
-    """Of a ManagedResource that is waited for, with what the message of its own condition says that it waits for."""
+    """Text about a dependant, with the reason of its own wait from the message of its condition."""
     found = _WAITING.search(message)
     return f"{name} (there, {found[1]} {found[2]})" if found else name
 
 
 def refusal_message(problems: Iterable[object]) -> str:
-    """Of annotations of the ManagedResource that are wrong."""
+    """Message about invalid annotations of the ManagedResource."""
     return f"nothing is written or deleted: {_joined(list(map(str, problems)), '; ')}"
 
 
@@ -190,7 +190,7 @@ def release_message(texts: Sequence[str]) -> str:
 
 
 def apply_message(texts: Sequence[str]) -> str:
-    """A single error stands for itself, as in the original, which stops at the first one."""
+    """Message of errors; a single one stands for itself, as in the original, which stops at the first one."""
     return _shortened(texts[0], MAX_LENGTH) if len(texts) == 1 else _listed(APPLYING_FAILED, texts)
 
 

@@ -1,7 +1,8 @@
-"""In which order objects are applied and removed.
+"""Order in which objects are applied and removed.
 
-Applied by kind and then by name: what others need first. Removed in stages (`Stage`), each after the one before is
-gone: a controller among the workloads has to see its custom resources go, and pods need their Secrets until they end.
+Objects are applied by kind and then by name, prerequisites first. They are removed in stages (`Stage`), each after the
+one before is gone: a controller among the workloads has to see its custom resources go, and pods need their Secrets
+until they end.
 """
 
 from collections.abc import Callable, Iterable
@@ -68,7 +69,7 @@ def in_stages(items: Iterable[T], obj: Callable[[T], Object]) -> list[list[T]]:
     Objects of one kind don't need each other, so they may be applied at the same time.
 
     Args:
-        items: whatever stands for an object.
+        items: any representation of objects.
         obj: gives the manifest of an item.
     """
     ordered = sorted(items, key=lambda item: (_kind_rank(obj(item)), metadata(obj(item)).get("name") or ""))
@@ -79,21 +80,21 @@ def in_stages(items: Iterable[T], obj: Callable[[T], Object]) -> list[list[T]]:
 
 
 class Stage(IntEnum):
-    """In the order in which objects go."""
+    """Stages in the order of removal."""
 
     ADMISSION = auto()
-    """What could refuse the following, since what it calls does not work."""
+    """Webhooks and policies that could refuse the following, since their backends do not work."""
     CUSTOM_RESOURCES = auto()
     FINALIZED = auto()
-    """Of Kubernetes' own kinds, with finalizers of others; at the same time as custom resources."""
+    """Objects of Kubernetes' own kinds, with finalizers of others; at the same time as custom resources."""
     DEFINITIONS_IN_USE = auto()
-    """CustomResourceDefinitions with objects that are not listed: with them, these go."""
+    """CustomResourceDefinitions with objects that are not listed; these are removed with them."""
     FINALIZED_WORKLOADS = auto()
     WORKLOADS = auto()
     OTHERS = auto()
-    """At the same time as workloads: no traffic goes to pods that end."""
+    """Other objects, at the same time as workloads: no traffic is routed to terminating pods."""
     USED = auto()
-    """What pods may need until they end."""
+    """Objects that pods may need until they end."""
     DEFINITIONS = auto()
     """The other CustomResourceDefinitions."""
 
@@ -122,7 +123,8 @@ _ADMISSION = "admissionregistration.k8s.io"
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _API_SERVICE = ("apiregistration.k8s.io", "APIService")
 _NEVER_EARLY = frozenset(("", kind) for kind in ("Namespace", "PersistentVolume", "PersistentVolumeClaim"))
-"""Whatever finalizers they have: with a Namespace all goes that is in it, and volumes wait for the pods themselves."""
+"""Kinds that stay in their stage despite finalizers: a Namespace takes its content with it, and volumes wait for pods.
+"""
 _OF_KUBERNETES = frozenset(
     {
         *("foregroundDeletion", "kubernetes", "orphan"),
@@ -131,11 +133,11 @@ _OF_KUBERNETES = frozenset(
         "customresourcecleanup.apiextensions.k8s.io",
     }
 )
-"""Finalizers that the control plane itself takes off, whatever becomes of workloads."""
+"""Finalizers that the control plane itself removes, independent of workloads."""
 
 
 def removal_stage(reference: Object, finalizers: Iterable[str] = ()) -> Stage:
-    """Args: finalizers: of the live object."""
+    """Stage of an object. Args: finalizers: of the live object."""
     name = _group_kind(reference)
     if name[0] not in BUILT_IN_GROUPS:
         return Stage.CUSTOM_RESOURCES
@@ -163,7 +165,7 @@ def runs_pods(reference: Object) -> bool:
 def place_of_use(reference: Object) -> str | None:
     """The namespace whose pods may need an object until they end; empty for all namespaces, None if none does.
 
-    It is not looked into pod templates: what a program needs at its end is not only what is mounted.
+    Pod templates are not examined: a program may need more at its end than is mounted.
     """
     group, kind = name = _group_kind(reference)
     if (group, kind) == ("", "Namespace"):
@@ -178,7 +180,7 @@ def is_api_service(reference: Object) -> bool:
 
 
 def defined_groups(references: Iterable[Object]) -> frozenset[str]:
-    """The API groups of which these objects define kinds."""
+    """API groups of the kinds that these objects define."""
     names = (each.get("name") or "" for each in references if _group_kind(each) in {_DEFINITION, _API_SERVICE})
     return frozenset(name.partition(".")[2] for name in names)
 

@@ -1,7 +1,7 @@
-"""What a ManagedResource asks for: its Secrets decoded, in the order in which it is applied.
+"""Plan of a ManagedResource: its Secrets decoded, in the order in which objects are applied.
 
 A plan is made once for each version of the Secrets and of the labels to inject. Manifests are held as compressed
-JSON, since most passes need no more of them than a digest. What no API server would accept is refused here.
+JSON, since most passes need no more of them than a digest. Objects that no API server would accept are refused here.
 """
 
 import base64
@@ -39,7 +39,7 @@ _MOST_PLANNED = 2 * LIMITS.total_bytes
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan was made of; an equal basis gives an equal plan, if all kinds were served."""
+    """Input of a plan; an equal basis gives an equal plan, if all kinds were served."""
 
     injected_labels: tuple[tuple[str, str], ...]
     secrets: tuple[tuple[str, str, int], ...]
@@ -57,7 +57,7 @@ class PlannedObject:
     key: Key
     resource: Resource | None
     problem: str
-    """Why it can't be applied; then the resource may be missing."""
+    """Reason why it can't be applied; the resource may be missing then."""
     reference: Object
     size: int
     """Bytes of its JSON."""
@@ -79,17 +79,17 @@ class Plan:
     restricted: Mapping[str, str]
     """Objects that may not be written, by object key, with the text of the error; they are in no stage."""
     references: tuple[Object, ...]
-    """As in `status.resources`: sorted, duplicates included, those without a name left out."""
+    """References as in `status.resources`: sorted, duplicates included, those without a name left out."""
     released: tuple[Object, ...]
     """References of objects in mode Ignore."""
     checksum: str
     decode_errors: tuple[str, ...]
     unresolved: frozenset[GroupKind]
-    """Kinds of which nothing is known, be it that they are not served or that discovery failed. The references of their
-    objects are a guess, since their scope is not known; the plan has to be made again to see whether it is now.
+    """Unknown kinds, which are not served or whose discovery failed. The references of their objects are a guess, since
+    their scope is unknown; a new plan is needed to see whether it has become known.
     """
     size: int
-    """About how many bytes of memory it takes, where that is much."""
+    """Estimate of its memory, in bytes; counts only the large parts."""
 
     @property
     def is_complete(self) -> bool:
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def awaited(self) -> int:
-        """How many objects have a kind that is not served yet, but defined by another one of its objects."""
+        """Number of objects of a kind that is not served yet, but defined by another one of its objects."""
         defined = {w.key.name.partition(".")[2] for w in self.wanted() if w.reference.get("kind") == _DEFINITION}
         return sum(
             w.resource is None and group_of(w.reference.get("apiVersion") or "") in defined for w in self.wanted()
@@ -114,9 +114,9 @@ class Plan:
 
 Data = Sequence[tuple[Key, Mapping[str, bytes]]]
 Kinds = Mapping[tuple[str, str], Resource | KubeError]
-"""By apiVersion and kind, or why it is not known."""
+"""Resources by apiVersion and kind, or the error why one is unknown."""
 Restriction = Callable[[Resource, Key], str]
-"""Why an object may not be written or deleted; empty if it may."""
+"""Returns the reason why an object may not be written or deleted; empty if it may."""
 
 
 def unrestricted(_resource: Resource, _key: Key) -> str:
@@ -124,7 +124,7 @@ def unrestricted(_resource: Resource, _key: Key) -> str:
 
 
 def data_of(secret: Object) -> tuple[Key, Mapping[str, bytes]]:
-    """The data of a Secret. What is no base64 can't come from an API server."""
+    """The data of a Secret. API servers return only valid base64."""
     try:
         return key(secret), {name: base64.b64decode(value) for name, value in (secret.get("data") or {}).items()}
     except binascii.Error as error:
@@ -141,7 +141,7 @@ def plan(
     only_workloads: bool = False,
     restriction: Restriction = unrestricted,
 ) -> Plan:
-    """Raises nothing for bad content: that is in the plan's errors and problems.
+    """Plan of the decoded objects. Invalid content raises nothing: it is in the plan's errors and problems.
 
     With `only_workloads` the labels are put on the pod templates of known workloads only.
     """
@@ -202,7 +202,7 @@ def plan(
 
 
 def _length(reference: Object) -> int:
-    """Of what its author wrote into it, in characters."""
+    """Length of the labels and annotations in a reference, in characters."""
     maps = (reference.get("labels") or {}, reference.get("annotations") or {})
     return sum(len(name) + len(text) for values in maps for name, text in values.items())
 
@@ -217,7 +217,7 @@ def kinds_of(decoded: DecodeResult) -> set[tuple[str, str]]:
 
 
 def defined_groups(decoded: DecodeResult) -> frozenset[str]:
-    """The groups of kinds whose definitions are among the objects."""
+    """API groups of the kinds that the objects define."""
     return frozenset(item.name.partition(".")[2] for item in decoded.objects if item.kind == _DEFINITION)
 
 
@@ -235,7 +235,7 @@ def _wanted(
     only_workloads: bool,
     room: int,
 ) -> PlannedObject:
-    """With a manifest of at most `room` bytes."""
+    """An object of the plan, with a manifest of at most `room` bytes."""
     obj = _object(item, resource)
     problem = ""
     text = resource_string(obj)

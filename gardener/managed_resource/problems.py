@@ -1,7 +1,7 @@
-"""Why a manifest can't be applied, as far as it is known before anything is.
+"""Problems of a manifest that are known before anything is applied.
 
 Such an object fails alone; the others are applied. Without this check the API server would answer with a less clear
-error, or, for an object that has only `generateName`, make a new object on every pass.
+error, or, for an object that has only `generateName`, create a new object on every pass.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status", "data"}
 
 
 def problem_of(obj: Object) -> str:
-    """Why this object can't be applied, if that is known beforehand; empty if not."""
+    """Reason why this object can't be applied, if known beforehand; empty if there is none."""
     api_version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not value:
@@ -30,15 +30,15 @@ def problem_of(obj: Object) -> str:
 
 
 def _misspelt(field: str, obj: Object) -> str:
-    """The field that may have been meant to be this one."""
+    """The field that was probably meant."""
     near = get_close_matches(field, [name for name in obj if name not in _FIELDS], n=1)
     return f"; {near[0]} may be misspelt" if near else ""
 
 
 def superseded(keys: Sequence[str]) -> set[int]:
-    """The positions of objects, by object key, that come again later: only the last of them has to be applied.
+    """Positions of objects, by object key, that are repeated later: only the last of them has to be applied.
 
-    As in the original the last one wins, and it is no failure; but nothing is written to and fro on every pass.
+    As in the original the last one wins, and it is no failure; but only that one is written on each pass.
     """
     last = {key: position for position, key in enumerate(keys)}
     return {position for position, key in enumerate(keys) if last[key] != position}

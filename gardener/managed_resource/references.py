@@ -1,6 +1,6 @@
-"""What `status.resources` lists: a reference for each object that a ManagedResource manages.
+"""References in `status.resources`: one for each object that a ManagedResource manages.
 
-An object key names an object whatever its version, so a move from `v1beta1` to `v1` is the same object. In texts
+An object key is independent of the version, so a move from `v1beta1` to `v1` keeps the object. In texts
 an object is named by its resource string, which has the apiVersion in place of the group.
 """
 
@@ -21,16 +21,17 @@ from kube.objects import (
 )
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""A copy of the whole object, so of all that is in a Secret: the status, which others may read, is no place for it."""
+"""A copy of the whole object, including the data of a Secret: it does not belong in the status, which others may read.
+"""
 
 
 def secret_names(managed_resource: Object) -> list[str]:
-    """In the order of `spec.secretRefs`."""
+    """Names in the order of `spec.secretRefs`."""
     return [text(reference.get("name")) for reference in mappings(spec(managed_resource).get("secretRefs"))]
 
 
 def listed_in(managed_resource: Object) -> list[Object]:
-    """The references of what it manages, those of an unfinished pass at the end."""
+    """The references of managed objects, those of an unfinished pass at the end."""
     status = managed_resource.get("status") or {}
     references = {key_of_reference(found): found for found in status.get("resources") or []}
     for found in status.get("pendingResources") or []:
@@ -50,7 +51,7 @@ def key_of_reference(reference: Mapping[str, str]) -> str:
 
 
 def resource_string(obj: Object) -> str:
-    """`apps/v1/Deployment/ns/name`, as messages name an object."""
+    """Name of an object in messages: `apps/v1/Deployment/ns/name`."""
     return object_key(_api_version(obj), _kind(obj), *_namespace_and_name(metadata(obj)))
 
 
@@ -71,7 +72,7 @@ def _namespace_and_name(named: Mapping[str, str]) -> tuple[str, str]:
 
 
 def in_its_namespace(obj: Object, *, namespaced: bool | None) -> Object:
-    """The object with the namespace that it will have; for a kind that is not known (None) this is a guess."""
+    """The object with the namespace that it will have; a guess for an unknown kind (None)."""
     meta = metadata(obj)
     has = "namespace" in meta
     if namespaced is None:
@@ -84,7 +85,7 @@ def in_its_namespace(obj: Object, *, namespaced: bool | None) -> Object:
 
 
 def reference_of(obj: Object, *, injected_labels: Mapping[str, str]) -> Object:
-    """The entry in `status.resources` for a manifest; `injected_labels` have the managed-by label in them."""
+    """The entry in `status.resources` for a manifest; `injected_labels` include the managed-by label."""
     namespace, name = _namespace_and_name(metadata(obj))
     own = labels(obj)
     fields = {
@@ -100,14 +101,14 @@ def reference_of(obj: Object, *, injected_labels: Mapping[str, str]) -> Object:
 
 
 def sorted_references(references: Iterable[Object]) -> list[Object]:
-    """Bytewise by object key; of equal ones the order stays."""
+    """References sorted bytewise by object key; equal ones keep their order."""
     return sorted(references, key=key_of_reference)
 
 
 def secrets_checksum(contents: Iterable[bytes]) -> str:
     """`status.secretsDataChecksum`: over the raw value of its data key once more for each applied object.
 
-    An instance of the original must find its own checksum after a handover, or it starts all over.
+    An instance of the original must find its own checksum after a handover, or it starts from scratch.
     """
     digest = hashlib.sha256(usedforsecurity=False)
     for content in contents:

@@ -1,11 +1,11 @@
-"""What to do about what an API server says: the same for conditions, `kubectl mr` and the status page.
+"""Remedies for errors of an API server: the same for conditions, `kubectl mr` and the status page.
 
 Quotas, PodSecurity, webhooks, policies and missing permissions all are `Forbidden`; they differ in the text only.
-So texts are looked at first, in the words of Kubernetes, and the reason of the answer only where none of them fits.
-Conditions carry remedies behind the errors; from the errors in a condition, the same ones are found again.
+So texts are matched first, in the words of Kubernetes, and the reason of the answer only if none of them fits.
+Conditions carry remedies behind the errors; the errors in a condition lead to the same remedies again.
 
-A remedy names what is to be changed: of an error of validation the field, by its path in the manifest. Where the text
-does not name it, there is no remedy: 'correct the manifest' says nothing that the error does not.
+A remedy names the part to change: for an error of validation the field, by its path in the manifest. If the text
+does not name it, there is no remedy: 'correct the manifest' would only repeat the error.
 """
 
 import difflib
@@ -27,9 +27,9 @@ from kube.objects import group_of
 from kube.resources import BUILT_IN_GROUPS, Resource
 
 _LONGEST = 8_192
-"""Characters of a text that are looked at."""
+"""Maximum number of characters that are matched."""
 _MOST = 3
-"""Remedies for one ManagedResource: who has mended these looks again."""
+"""Maximum number of remedies for one ManagedResource; the others follow after these are applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ _FIELD_ERROR = re.compile(
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CAPITAL = re.compile(r"(?<![^.])[A-Z]")
 _WHOLE = "[]"
-"""As an API server calls the object itself."""
+"""Path of the object itself in errors of API servers."""
 _BY_DETAIL = tuple(
     (re.compile(pattern), remedy)
     for pattern, remedy in (
@@ -212,7 +212,7 @@ _BY_TYPE = {
 
 
 def _of_validation(text: str) -> str:
-    """What to do about each field that an API server does not take."""
+    """Remedies for the fields that an API server refuses."""
     _, _, errors = text.partition("is invalid: ")
     errors = _QUOTED.sub('""', errors)
     found = list(_FIELD_ERROR.finditer(errors))
@@ -227,7 +227,7 @@ def _of_validation(text: str) -> str:
 
 
 def _remedy_of_field(error_type: str, detail: str) -> str:
-    """With a place for its path."""
+    """Remedy with a placeholder for the path."""
     for pattern, remedy in _BY_DETAIL:
         if found := pattern.search(detail):
             return remedy.format(path="{path}", **found.groupdict())
@@ -240,13 +240,13 @@ def _shortened(paths: Sequence[str]) -> str:
 
 
 def remedy_of(text: str) -> str:
-    """Of one error or warning; empty if it is not known."""
+    """Remedy for one error or warning; empty if none is known."""
     text = text[:_LONGEST]
     return next((remedy for case in _CASES if (remedy := case.of(text))), "") or _of_validation(text)
 
 
 def with_remedy(text: str, error: Exception) -> str:
-    """The text of an error, and what to do about it."""
+    """The text of an error, and its remedy."""
     remedy = remedy_of(text) or _by_type(error)
     return f"{text}; {remedy}" if remedy else text
 
@@ -262,12 +262,12 @@ _NAME_IN_WARNING = re.compile(r"^(?:[^/\s]+/)?v\d[^/\s]*/(\S+): ")
 
 
 def remedies_of_failure(message: str) -> list[str]:
-    """Of the message of a condition, which may have many errors; each once, with the names of the objects."""
+    """Remedies for the errors in the message of a condition; each once, with the names of the objects."""
     return _each_once(_ERRORS.split(message), _NAME_IN_ERROR)
 
 
 def remedies_of_warnings(text: str) -> list[str]:
-    """Of the warnings in the message of a condition, the same."""
+    """Remedies for the warnings in the message of a condition, likewise."""
     return _each_once(_WARNINGS.split(text), _NAME_IN_WARNING)
 
 
@@ -289,7 +289,7 @@ def _named(objects: Sequence[str], remedy: str) -> str:
 
 
 _OF_SERVERS = re.compile(r"etcd|rpc error|context (?:deadline|canceled)|connection|time(?:d )?out|EOF|no space|panic")
-"""Errors of status 500 that are none of the object's: others are, such as of its allocation."""
+"""Errors of status 500 that the object does not cause; it may cause others, such as of its allocation."""
 
 
 def _by_type(error: Exception) -> str:
@@ -311,20 +311,23 @@ def _by_type(error: Exception) -> str:
 # --- kinds that are not served
 
 _ALIKE = 0.75
-"""The least likeness of names that may be taken for each other."""
+"""Minimum similarity of names that may be mistaken for each other."""
 _EDITS = 2
-"""Letters that are wrong at most: names of different kinds may be much alike."""
+"""Maximum number of wrong letters; names of different kinds may be similar."""
 _CANDIDATES = 5
 
 
 def unserved_error(error: KindNotServed, served: Sequence[Resource]) -> KindNotServed:
-    """The same error, with what to do about it."""
+    """The same error, with its remedy."""
     remedy = unserved_remedy(error.api_version, error.kind, served)
     return KindNotServed(error.api_version, error.kind, remedy=remedy)
 
 
 def unserved_remedy(api_version: str, kind: str, served: Sequence[Resource]) -> str:
-    """Args: served: kinds that the API server serves, as far as they are known; preferred versions come first."""
+    """Remedy for a kind that is not served.
+
+    Args: served: kinds that the API server serves, as far as known; preferred versions come first.
+    """
     group = group_of(api_version)
     same_group = [each for each in served if each.group == group]
     # A kind of the same name in another group is another kind, unless the group is misspelt, too. Those of Kubernetes

@@ -1,4 +1,4 @@
-"""What becomes of an object that is no longer wanted. All is decided by the live object."""
+"""Removal of an object that is no longer wanted, decided by the live object."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,28 +15,28 @@ _OWNING_GROUPS = frozenset({"apps", "extensions", "batch"})
 class Disposition(Enum):
     DELETE = auto()
     KEEP = auto()
-    """It stays, and is not managed any more."""
+    """It stays, and is no longer managed."""
     HANDED_OVER = auto()
-    """Another ManagedResource has it now."""
+    """Another ManagedResource owns it now."""
     COLLECTED = auto()
     """The garbage collector deletes it when nothing refers to it any more."""
     FOREIGN = auto()
-    """It was there before, and could not be taken over."""
+    """It existed before, and could not be adopted."""
 
 
 def disposition(
     live: Object, *, origin: str, held_by_other: Callable[[str], bool], garbage_collector: bool, is_ours_unstamped: bool
 ) -> Disposition:
-    """Whether the object is deleted.
+    """Decide whether the object is deleted.
 
     Args:
         live: as read from the target just now.
         origin: of the ManagedResource that lists the object.
         held_by_other: whether the ManagedResource of another origin exists and wants the object.
         garbage_collector: whether there is one in this process.
-        is_ours_unstamped: whether it is ours although it has no origin, or that of none that wants it. Ignored objects
-            are listed and not stamped; and what a complete pass has listed may have lost its stamp. But what was only
-            about to be created is written with a stamp or not at all.
+        is_ours_unstamped: whether it is ours although it has no origin, or an origin that does not want it. Ignored
+            objects are listed and not stamped; and objects that a complete pass has listed may have lost their stamp.
+            But objects that were only about to be created are written with a stamp or not at all.
     """
     if is_truthy(annotations(live).get(keys.KEEP_OBJECT)):
         return Disposition.KEEP
@@ -62,15 +62,15 @@ def _is_garbage_collectable(live: Object) -> bool:
 
 
 def propagation_policy(live: Object) -> str | None:
-    """Workloads go after their pods; for all others the API server's default holds."""
+    """Propagation policy: workloads are deleted after their pods; all others have the API server's default."""
     return "Foreground" if group_of(live.get("apiVersion") or "") in _OWNING_GROUPS else None
 
 
 def must_be_finalized(live: Object, *, now: datetime) -> bool:
-    """Whether the object has been waiting for its finalizers longer than it says that it wants to wait.
+    """Whether the object has been waiting for its finalizers longer than its annotation permits.
 
     Raises:
-        ValueError: if what it says is no duration.
+        ValueError: the annotation is not a duration.
     """
     text = annotations(live).get(keys.FINALIZE_DELETION_AFTER)
     if not text:
@@ -94,6 +94,6 @@ def _namespace_finalizers(live: Object) -> list[str]:
 
 
 def without_finalizers(namespace: Object) -> Object:
-    """The body for the `finalize` subresource, the only way to take a Namespace's own finalizer away."""
+    """The body for the `finalize` subresource, the only way to remove a Namespace's own finalizer."""
     meta = {name: value for name, value in metadata(namespace).items() if name != "finalizers"}
     return {**namespace, "metadata": meta, "spec": {**(namespace.get("spec") or {}), "finalizers": []}}

@@ -1,4 +1,4 @@
-"""What is put on every object: labels, and annotations that say where it comes from."""
+"""Marks of every object: labels, and annotations with its origin."""
 
 import sys
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ _WORKLOADS = {
 
 
 def is_stamped(live: Object) -> bool:
-    """Whether an agent, of whatever cluster, has written where the object comes from, by the fields that it manages.
+    """Whether an agent, of any cluster, has written the origin annotation, by the fields that it manages.
 
-    What others write into the annotation shows nothing but that they may write the object.
+    A value from another writer only shows that it may write the object.
     """
     return any(f"f:{keys.ORIGIN}" in annotated for annotated in map(_annotated, _written(live)))
 
 
 def is_written(live: Object) -> bool:
-    """Whether an agent has written the object, whatever others have written since."""
+    """Whether an agent has written the object, even if others have changed it since."""
     return bool(_written(live))
 
 
 def _written(live: Object) -> list[Object]:
-    """What an agent manages in it."""
+    """Fields of the object that an agent manages."""
     return [
         mapping(entry.get("fieldsV1"))
         for entry in mappings(metadata(live).get("managedFields"))
@@ -43,7 +43,7 @@ def _annotated(fields: Object) -> Object:
 
 
 class InjectionError(ValueError):
-    """Labels can't be put where they belong, since something of another type stands on the way."""
+    """Labels can't be injected, since a value of another type is in the way."""
 
 
 def injected_labels(spec_labels: Mapping[str, str] | None, *, managed_by: str) -> dict[str, str]:
@@ -56,14 +56,14 @@ def inject_labels(
 ) -> Object:
     """The manifest with these labels on the object, on its pod template and on its volume claim templates.
 
-    With `only_workloads` the templates of unknown kinds are left alone, whatever they may be.
+    With `only_workloads` the templates of unknown kinds are left alone.
 
-    A `spec.template` that is no mapping is something else than a pod template and is left alone.
+    A `spec.template` that is no mapping is not a pod template and is left alone.
 
-    Args: longest: characters that all the labels together may have.
+    Args: longest: maximum length of all injected labels together, in characters.
 
     Raises:
-        InjectionError: naming the path.
+        InjectionError: names the path.
     """
     result = _labelled(obj, labels, "")
     spec = obj.get("spec")

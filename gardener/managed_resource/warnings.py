@@ -1,7 +1,7 @@
-"""What the API server warned of when an object was written, and which of its fields it did not store.
+"""Warnings of the API server when an object was written, and fields that it did not store.
 
-Reported once, and kept in `status.warnings` as long as the object is written so: the condition names it, and a process
-that starts later neither reports it again nor writes the object once more because of a field that is left out each
+Reported once, and kept in `status.warnings` as long as the object is written like this: the condition names them, and a
+later process neither reports them again nor writes the object again because of a field that is dropped each
 time.
 """
 
@@ -24,20 +24,24 @@ from kube.validation import not_supported
 from kube.write_mode import FieldValidation
 
 WARNINGS = "warnings"
-"""The field of the status."""
+"""Field of the status."""
 MOST_STORED = 64 << 10
-"""Bytes of JSON in the status. What does not fit is reported again by the next process."""
+"""Bytes of JSON in the status. The next process reports again what does not fit."""
 _MOST_TEXTS = 16
 _MOST_FIELDS = 64
-"""Of one object."""
+"""Fields of one object."""
 _UNKNOWN = ("unknown field ", "duplicate field ")
-"""How texts begin that API servers refuse an object with, if they are asked to be strict."""
+"""Prefixes of errors of API servers in strict field validation."""
 _CLOSED = frozenset({"data", "stringData"})
-"""Of a Secret not even the names in it are shown."""
+"""Fields of a Secret whose names are hidden, too."""
 
 
 def field_validation(managed_resource: Object) -> FieldValidation:
-    """As its annotation says. Raises FieldValidationError."""
+    """Field validation from its annotation.
+
+    Raises:
+        FieldValidationError: the value is unknown.
+    """
     asked = annotations(managed_resource).get(keys.FIELD_VALIDATION)
     if asked is None:
         return FieldValidation.WARN
@@ -48,7 +52,7 @@ def field_validation(managed_resource: Object) -> FieldValidation:
 
 
 class FieldValidationError(ValueError):
-    """The annotation has no value that is known; the message says so."""
+    """The annotation has an unknown value; the message has details."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,9 @@ class ObjectWarnings:
     """apiVersion, kind, namespace and name."""
     texts: tuple[str, ...]
     dropped: tuple[str, ...]
-    """Paths of the fields that were not stored, also of those that are not reported."""
+    """Paths of the fields that were not stored, including those that are not reported."""
     basis: str
-    """Of which manifest, and of which schema if something was dropped; of other ones, nothing is known."""
+    """Digest of the manifest, and of the schema if a field was dropped; the warnings do not apply to others."""
 
     @property
     def is_refused_if_strict(self) -> bool:
@@ -79,12 +83,12 @@ class ObjectWarnings:
 def object_warnings(
     reference: Mapping[str, Any], warned: Sequence[str], dropped: Sequence[Difference], *, basis: str
 ) -> ObjectWarnings | None:
-    """Of one write; None if there is nothing to remember.
+    """Warnings of one write; None if there is nothing to remember.
 
     Args:
         reference: of the object.
         warned: by the API server.
-        dropped: what is missing in its answer.
+        dropped: fields that are missing in its answer.
         basis: see the function of this name.
     """
     if not warned and not dropped:
@@ -98,7 +102,7 @@ def object_warnings(
 def with_not_written(
     reported: ObjectWarnings | None, reference: Mapping[str, Any], texts: Sequence[str], *, basis: str
 ) -> ObjectWarnings | None:
-    """What was reported of the last write, with what the manifest asks for and was not written, now.
+    """The warnings of the last write, with the fields of the manifest that are not written now.
 
     Args: texts: see `merge.not_written`; basis: if nothing was reported.
     """
@@ -110,12 +114,12 @@ def with_not_written(
 
 
 def basis(manifest: bytes, schema: str) -> str:
-    """Args: manifest: the digest of one; schema: what distinguishes it from others, if something was dropped."""
+    """Basis of warnings. Args: manifest: its digest; schema: identifies it, if a field was dropped."""
     return digest([manifest.hex(), schema])[:8].hex()
 
 
 def dropped_texts(reference: Mapping[str, str], warned: Sequence[str], dropped: Iterable[Difference]) -> list[str]:
-    """Of fields that the API server did not store, and did not warn of either."""
+    """Texts about fields that the API server dropped without a warning."""
     is_secret = reference.get("kind") == "Secret"
     return [
         f'field "{found}" was not stored, by the API server or by admission'
@@ -127,13 +131,13 @@ def dropped_texts(reference: Mapping[str, str], warned: Sequence[str], dropped: 
 
 
 def stored_warnings(managed_resource: Object) -> dict[str, ObjectWarnings]:
-    """By object key, as the status has them."""
+    """Warnings in the status, by object key."""
     entries = mappings((managed_resource.get("status") or {}).get(WARNINGS))
     return {key_of_reference(found.reference): found for found in map(ObjectWarnings.of, entries)}
 
 
 def status_entries(found: Mapping[str, ObjectWarnings]) -> list[Object]:
-    """For the status, sorted by object key, and no more than there is room for."""
+    """Entries for the status, sorted by object key, up to the maximum size."""
     entries, room = [], MOST_STORED
     for _, each in sorted(found.items()):
         entry = each.json()
@@ -145,7 +149,7 @@ def status_entries(found: Mapping[str, ObjectWarnings]) -> list[Object]:
 
 
 def all_warnings_text(found: Mapping[str, ObjectWarnings], remarks: Sequence[str] = ()) -> str:
-    """For the condition; empty if there are no warnings.
+    """Text for the condition; empty if there are no warnings.
 
     Args: remarks: about the ManagedResource itself; see `annotation_warnings`.
     """
@@ -156,7 +160,7 @@ def all_warnings_text(found: Mapping[str, ObjectWarnings], remarks: Sequence[str
 
 
 def annotation_warnings(managed_resource: Object, references: Sequence[Object]) -> list[str]:
-    """What is wrong with its annotations, and does not keep its objects from being applied.
+    """Problems of its annotations that do not prevent its objects from being applied.
 
     Args: references: of its objects.
     """

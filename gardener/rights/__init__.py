@@ -1,5 +1,5 @@
 """Rights in the garden: one table of role, kind, verbs and object set.
 
-The seed authorizer, the checks of its admission, their webhook rules and docs/rights.md derive from it. A request
-that no row permits is denied.
+The seed authorizer, the checks of its admission, their webhook rules and docs/rights.md derive from it. Requests
+without a permitting row are denied.
 """

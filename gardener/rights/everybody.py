@@ -19,7 +19,7 @@ TOKEN_SERVER: tuple[tuple[Resource, str], ...] = tuple(
         (garden.WORKLOAD_IDENTITIES, "token"),
     )
 )
-"""Requests that are passed on to the server of tokens, which asks for the right in the API group of the object."""
+"""Requests for the token server, which requires the right in the API group of the object."""
 
 TABLE = Table(
     (
@@ -46,9 +46,9 @@ TABLE = Table(
 )
 
 PATHS = ("/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
-"""URLs that are not about objects and that everybody may get, with all below them: Kubernetes' role of discovery."""
+"""URLs that are not about objects, which all users may get, including paths below: Kubernetes' role of discovery."""
 
 
 def may_get(asked: Attributes) -> bool:
-    """Whether everybody may send a request for a URL that is not about objects."""
+    """Whether all users may send a request for a URL that is not about objects."""
     return asked.verb == "get" and any(f"{asked.path}/".startswith(f"{path}/") for path in PATHS)

@@ -18,14 +18,14 @@ _OWN = READ | _WRITE | _DELETE
 _STATUS = frozenset({"get"}) | CHANGE
 
 FOR_GARDENLETS = "seedclient"
-"""The subresource that stands for approval as the certificate of a gardenlet; no object is named."""
+"""The subresource that stands for approval as the certificate of a gardenlet; it has no object name."""
 
 _EVENTS = (kubernetes.EVENTS, kubernetes.NEW_EVENTS)
 
 
 _GARDENER = frozenset({keys.GARDENER_FINALIZER})
 _HANDLES = Limits(adds=_GARDENER, removes=_GARDENER, annotations=frozenset({keys.OPERATION}), content=True)
-"""Of updates of objects that others have made for a gardenlet to handle."""
+"""Limits for updates of objects that others have created for a gardenlet."""
 _SHOOTS = replace(
     _HANDLES,
     annotations=frozenset({keys.OPERATION, keys.TASKS, keys.NEEDS_RETRY, keys.SHOOT_SKIP_READINESS}),

@@ -1,4 +1,4 @@
-"""Metadata that a gardenlet may change of objects about which others decide.
+"""Metadata that a gardenlet may change on objects that others control.
 
 Others act on metadata: labels select, owners delete, foreign finalizers protect. So only listed finalizers and
 annotations may change. Labels and annotations that the garden's webhooks derive in every write are not compared.
@@ -14,20 +14,20 @@ _NO_CONTENT = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def derived(label: str) -> bool:
-    """Whether the garden's webhooks keep a label, by the spec and status of a Shoot."""
+    """Whether the garden's webhooks derive a label from the spec and status of a Shoot."""
     return label.startswith(keys.SEED_LABEL_PREFIX) or keys.EXTENSION_LABELS in label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a write may change.
+    """Permitted changes of a write.
 
     Attributes:
         adds: finalizers that may be added.
         removes: finalizers that may be removed.
         annotations: that may be added, changed or removed.
-        derives_labels: whether webhooks keep some labels, which a write changes by the way.
-        content: whether everything besides metadata may change, too.
+        derives_labels: whether webhooks derive some labels, which a write then changes indirectly.
+        content: whether all other fields than metadata may change, too.
     """
 
     adds: frozenset[str] = frozenset()

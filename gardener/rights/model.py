@@ -22,7 +22,7 @@ _NOTHING = Graph({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A request, and where its user has rights.
+    """A request, and the area of its user's rights.
 
     Attributes:
         seed: of the gardenlet.
@@ -42,7 +42,9 @@ class Case:
         return Key(self.asked.namespace, self.asked.name)
 
     def selects(self, field: str, value: str = "") -> bool:
-        """Whether a list is limited to objects with this field; by default to that of the Seed."""
+        """Whether a list is limited to objects with this field, by default of the Seed, as far as selectors are passed
+        on.
+        """
         return not self.with_selectors or self.asked.field_selector.demands(field, value or self.seed)
 
     def selects_own(self) -> bool:
@@ -63,13 +65,13 @@ def always(_: Case) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectSet:
-    """Objects that a right is about.
+    """Objects of a right.
 
     Attributes:
         title: of the set, for the documentation.
         has: whether the named object is one.
         lists: whether a list is limited to such objects.
-        place: where such objects may be created, as long as their name is not known.
+        place: whether such objects may be created in a place, since their name is unknown.
     """
 
     title: str
@@ -86,7 +88,7 @@ class Right:
     """A row: verbs for the objects of a set.
 
     Attributes:
-        limits: of what updates may change; None: there are none.
+        limits: permitted changes of updates; None: all.
     """
 
     resource: Resource
@@ -124,12 +126,12 @@ class Table:
         return any(True for _ in self.permitting(case))
 
     def about(self, resource: Resource, verb: str, subresource: str = "") -> Iterator[Right]:
-        """Rows with a verb, whatever their objects are."""
+        """Rows with a verb, for all object sets."""
         rows = self._by_kind.get((resource.group, resource.plural, subresource), ())
         return (each for each in rows if verb in each.verbs)
 
     def written(self) -> tuple[Resource, ...]:
-        """Kinds of which some objects may be written, and others not."""
+        """Kinds with objects that may be written, and others that may not."""
         limited = (r for r in self.rights if r.verbs - READ and not r.subresource and r.objects is not ALL)
         return tuple(sorted({each.resource for each in limited}, key=lambda kind: (kind.group, kind.plural)))
 

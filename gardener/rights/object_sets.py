@@ -1,6 +1,6 @@
 """Sets of objects in a garden that belong to a Seed, or that its gardenlet uses.
 
-What is named after a Shoot belongs to it whether it exists or not, so that a gardenlet learns that it does not exist.
+Objects named after a Shoot belong to it even if they don't exist, so that a gardenlet can find out that they don't.
 """
 
 from gardener.api import garden
@@ -92,7 +92,7 @@ def _own_bucket(case: Case) -> bool:
 
 
 def _is_bucket(case: Case, name: str) -> bool:
-    """Whether it is the name of a BackupBucket of the Seed; one that is not there yet is called as its uid."""
+    """Whether it is the name of a BackupBucket of the Seed; a new one is named after the uid of the Seed."""
     own, found = case.graph.seed(case.seed), case.graph.get(garden.BACKUP_BUCKETS, Key("", name))
     if found is not None:
         return case.graph.owns(case.seed, found)

@@ -1,7 +1,7 @@
 """Rights of the members of a Project, by role.
 
 RBAC decides: in the namespace of the Project by ClusterRoles of the garden (manifests/base/garden/projects.yaml), about
-the Project itself by ClusterRoles that the controller manager makes for each Project. The tables are what these grant.
+the Project itself by ClusterRoles that the controller manager creates for each Project. The tables list their rules.
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,14 +76,14 @@ INSIDE_NAMESPACE: Mapping[str, Table] = {
     "project-viewer": VIEWER,
     "project-serviceaccountmanager": SERVICE_ACCOUNTS,
 }
-"""By name of the ClusterRole, without prefix."""
+"""Rights by name of the ClusterRole, without prefix."""
 OF_PROJECT: Mapping[str, Table] = {
     "project": _of_project("get patch manage-members update delete"),
     "project-uam": _of_project("get patch manage-members update", sees_namespace=False),
     "project-member": _of_project("get patch update delete"),
     "project-viewer": _of_project("get"),
 }
-"""By name of the ClusterRole, without prefix and name of the Project."""
+"""Rights by name of the ClusterRole, without prefix and name of the Project."""
 
 ROLES: Mapping[str, Table] = {
     role: Table(right for table in tables for right in table.rights)
@@ -95,6 +95,6 @@ ROLES: Mapping[str, Table] = {
         members.SERVICE_ACCOUNT_MANAGER: (SERVICE_ACCOUNTS,),
     }.items()
 }
-"""Of members."""
+"""Rights of members, by role."""
 OWNER = Table((*OF_PROJECT["project"].rights, *SERVICE_ACCOUNTS.rights))
-"""Of the user in `spec.owner`, beside those of the roles in `spec.members`."""
+"""Rights of the user in `spec.owner`, in addition to those of the roles in `spec.members`."""

@@ -10,8 +10,8 @@ kubeconfigs      of admission plugins that call a webhook
 admission        configurations of admission plugins
 audit            audit policy
 authentication   structured authentication
-references       which objects of a Shoot's namespace hold such files, and under which key
-mounted          the same checks for the files of a kube-apiserver, as it is started
+references       objects of a Shoot's namespace that hold such files, with their keys
+mounted          the same checks for the files of a kube-apiserver, when it starts
 """
 
 from gardener.tenant_files.reading import UnusableFile

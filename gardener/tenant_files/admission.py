@@ -1,6 +1,6 @@
-"""Configurations of admission plugins, which stand in the Shoot.
+"""Configurations of admission plugins in the spec of a Shoot.
 
-A plugin that is not listed here has no configuration. Newer releases of Kubernetes read files of others by them, such
+A plugin that is not listed here has no configuration. Newer releases of Kubernetes read other files through them, such
 as `staticManifestsDir`: a field that is not listed is refused.
 """
 
@@ -125,15 +125,16 @@ _MODELS: Mapping[str, tuple[type[Fields], tuple[str, ...], tuple[str, ...]]] = {
     ),
     "ValidatingAdmissionWebhook": (_Webhooks, *_OF_WEBHOOKS),
 }
-"""By plugin, with versions and kinds of the configuration; empty: it has none."""
+"""Models by plugin, with versions and kinds of the configuration; empty: it has none."""
 
 
 def plugin_configuration(plugin: str, config: Any, *, kubeconfig: str = "") -> Object:
-    """The configuration of a plugin, written from the allowed fields; empty: it needs none.
+    """The configuration of a plugin, written from the allowed fields; empty if it needs none.
 
     Args: kubeconfig: path of the plugin's kubeconfig, which replaces the one that the tenant names; empty: none.
 
-    Raises UnusableFile.
+    Raises:
+        UnusableFile: the configuration is not allowed, or not readable.
     """
     if kubeconfig and plugin not in CALLERS:
         raise UnusableFile(f"{plugin} uses no kubeconfig; remove kubeconfigSecretName")

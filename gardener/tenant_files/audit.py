@@ -5,7 +5,7 @@ from typing import Any
 from gardener.tenant_files.reading import Fields, Versioned, decoded, demand_version, model, plain, written
 
 KEY = "policy"
-"""Of the ConfigMap."""
+"""Key of the ConfigMap."""
 
 
 class _Resources(Fields, frozen=True, kw_only=True):
@@ -34,7 +34,11 @@ class _Policy(Versioned, frozen=True, kw_only=True):
 
 
 def audit_policy(content: bytes | str) -> str:
-    """The policy, written from the allowed fields. Raises UnusableFile."""
+    """The policy, written from the allowed fields.
+
+    Raises:
+        UnusableFile: the policy is not allowed, or not readable.
+    """
     found = model(decoded(content), _Policy)
     demand_version(found, "audit.k8s.io/v1", kinds=("Policy",))
     return written({field: value for field, value in plain(found).items() if field != "metadata"})

@@ -1,4 +1,4 @@
-"""Structured authentication: providers whose tokens are accepted, and whether anonymous requests are."""
+"""Structured authentication: providers with accepted tokens, and anonymous requests."""
 
 from gardener.tenant_files.reading import (
     Fields,
@@ -13,7 +13,7 @@ from gardener.tenant_files.reading import (
 )
 
 KEY = "config.yaml"
-"""Of the ConfigMap."""
+"""Key of the ConfigMap."""
 _VERSIONS = tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 
 
@@ -83,7 +83,11 @@ class _Configuration(Versioned, frozen=True, kw_only=True):
 
 
 def authentication(content: bytes | str) -> str:
-    """The configuration, written from the allowed fields. Raises UnusableFile."""
+    """The configuration, written from the allowed fields.
+
+    Raises:
+        UnusableFile: the configuration is not allowed, or not readable.
+    """
     found = model(decoded(content), _Configuration)
     demand_version(found, *_VERSIONS, kinds=("AuthenticationConfiguration",))
     for index, each in enumerate(found.jwt or ()):

@@ -1,4 +1,4 @@
-"""Encryption of etcd. Keys stand in the file itself: a provider outside of the API server is not allowed."""
+"""Encryption of etcd. Keys are in the file itself: a provider outside of the API server is not allowed."""
 
 from gardener.tenant_files.reading import Fields, Versioned, decoded, demand_version, model
 
@@ -33,6 +33,10 @@ class _Configuration(Versioned, frozen=True, kw_only=True):
 
 
 def check_encryption(content: bytes | str) -> None:
-    """Raises UnusableFile."""
+    """Check an encryption configuration.
+
+    Raises:
+        UnusableFile: it is not allowed, or not readable.
+    """
     found = model(decoded(content), _Configuration)
     demand_version(found, "apiserver.config.k8s.io/v1", kinds=("EncryptionConfiguration",))

@@ -22,9 +22,9 @@ from gardener.tenant_files.reading import (
 )
 
 KEY = "kubeconfig"
-"""Of the Secret."""
+"""Key of the Secret."""
 MOST_ENTRIES = 64
-"""Of each list."""
+"""Maximum length of each list."""
 
 
 class _Cluster(Fields, frozen=True, kw_only=True, rename="kebab"):
@@ -78,9 +78,10 @@ class _Kubeconfig(Fields, frozen=True, kw_only=True):
 def kubeconfig(content: bytes | str, *, token_files: Container[str] = ()) -> str:
     """The kubeconfig, written from the allowed fields.
 
-    Args: token_files: paths that it may name. None, where a tenant has written it.
+    Args: token_files: paths that it may name; empty for a kubeconfig of a tenant.
 
-    Raises UnusableFile.
+    Raises:
+        UnusableFile: the kubeconfig is not allowed, or not readable.
     """
     found = model(decoded(content), _Kubeconfig)
     for field, entries in (("clusters", found.clusters), ("users", found.users), ("contexts", found.contexts)):

@@ -1,6 +1,6 @@
 """Files of a program of a control plane, checked before the program starts.
 
-For those that start it: whoever wrote the ConfigMaps and Secrets that it mounts, none of its files runs a command or
+For programs that start it: none of the files in mounted ConfigMaps and Secrets, by any author, runs a command or
 leads to a file outside of its mounts.
 """
 
@@ -19,7 +19,7 @@ from kube.objects import mapping, text
 from kube.paths import at
 
 Files = Mapping[str, bytes]
-"""By path."""
+"""Content by path."""
 
 
 class _Plugin(Fields, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class _Connection(Fields, frozen=True, kw_only=True):
 
 
 class _Scheduler(Versioned, frozen=True, kw_only=True):
-    """Without extenders, which name files of certificates and keys."""
+    """Configuration without extenders, which name files of certificates and keys."""
 
     clientConnection: _Connection
     leaderElection: dict[str, Any] | None = None
@@ -44,7 +44,11 @@ class _Scheduler(Versioned, frozen=True, kw_only=True):
 
 
 def check_mounted(arguments: Sequence[str], files: Files) -> None:
-    """Raises UnusableFile: a file that a flag names is not mounted, or not allowed."""
+    """Check the files that flags name.
+
+    Raises:
+        UnusableFile: a file is not mounted, or not allowed.
+    """
     for each in arguments:
         flag, _, path = each.partition("=")
         if (check := _CHECKS.get(flag)) is not None and path:
@@ -97,4 +101,4 @@ _CHECKS: Mapping[str, Callable[[bytes, Files], object]] = {
     "--kubeconfig": _kubeconfig,
     "--target-kubeconfig": _kubeconfig,
 }
-"""By flag. The allow-list of arguments has no other flag that names such a file."""
+"""Checks by flag. The allow-list of arguments has no other flag that names such a file."""

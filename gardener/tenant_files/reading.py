@@ -1,4 +1,4 @@
-"""From the text of a tenant to a model, and from the model to a new text."""
+"""Parsing of a tenant's text to a model, and serialization of the model to a new text."""
 
 import re
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ _LONGEST_ERROR = 300
 
 
 class UnusableFile(ValueError):
-    """A file of a tenant is not allowed, or not readable; the text says where, and quotes no value of the file."""
+    """A file of a tenant is not allowed, or not readable; the message has the place, and no value of the file."""
 
     codes = (RETRYABLE_CONFIGURATION_PROBLEM,)
 
@@ -31,7 +31,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown
 
 
 class Versioned(Fields, frozen=True, kw_only=True):
-    """Of kinds that are decoded by their version."""
+    """Base of kinds that are decoded by their version."""
 
     apiVersion: str
     kind: str
@@ -41,7 +41,11 @@ M = TypeVar("M", bound=Fields)
 
 
 def decoded(content: bytes | str) -> Any:
-    """The one document of a text, YAML or JSON. Raises UnusableFile."""
+    """The only document of a text, YAML or JSON.
+
+    Raises:
+        UnusableFile: the text is invalid, or has more than one.
+    """
     size = len(content)
     if size > LARGEST:
         raise UnusableFile(f"is larger than {LARGEST >> 10} KiB; shorten it")
@@ -58,7 +62,11 @@ def decoded(content: bytes | str) -> Any:
 
 
 def model(value: Any, of: type[M]) -> M:
-    """Raises UnusableFile."""
+    """Model of a decoded file.
+
+    Raises:
+        UnusableFile: a field is unknown, or of a wrong type.
+    """
     try:
         return msgspec.convert(value, of)
     except msgspec.ValidationError as error:
@@ -66,7 +74,7 @@ def model(value: Any, of: type[M]) -> M:
 
 
 def plain(fields: Fields) -> Object:
-    """As JSON, without what is not set."""
+    """Fields as JSON, without those that are not set."""
     found: Object = msgspec.to_builtins(fields)
     return found
 
@@ -76,13 +84,21 @@ def written(content: Object) -> str:
 
 
 def demand_version(found: Versioned, *versions: str, kinds: tuple[str, ...]) -> None:
-    """Raises UnusableFile."""
+    """Check apiVersion and kind.
+
+    Raises:
+        UnusableFile: they are not among the allowed ones.
+    """
     if found.apiVersion not in versions or found.kind not in kinds:
         raise UnusableFile(f"must have apiVersion {' or '.join(versions)} and kind {' or '.join(kinds)}")
 
 
 def demand_url(url: str, where: str) -> None:
-    """Of a server that the API server calls. Raises UnusableFile."""
+    """Check the URL of a server that the API server calls.
+
+    Raises:
+        UnusableFile: it is not a plain HTTPS URL.
+    """
     try:
         found = urlsplit(url)
         is_url = found.scheme == "https" and bool(found.hostname) and found.port != 0 and url.isprintable()
@@ -93,7 +109,11 @@ def demand_url(url: str, where: str) -> None:
 
 
 def demand_certificates(pem: str | bytes, where: str) -> None:
-    """Raises UnusableFile."""
+    """Check PEM certificates.
+
+    Raises:
+        UnusableFile: the text is not made of certificates only.
+    """
     if not load_certificates(pem.encode() if isinstance(pem, str) else pem):
         raise UnusableFile(f"{where} must be certificates in PEM format, and nothing else")
 
@@ -102,7 +122,7 @@ _PLACE = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<key>key in )?\$\.?(?P<path>
 
 
 def _located(error: str) -> str:
-    """`Object contains unknown field `a` - at `$.b[0]`` -> `b[0]: unknown field `a``."""
+    """Place and error: `Object contains unknown field `a` - at `$.b[0]`` -> `b[0]: unknown field `a``."""
     found = _PLACE.match(error)
     problem, path = (found["problem"], found["path"] or "") if found else (error, "")
     problem = problem.replace("Object contains unknown field", "unknown field, which is not allowed:")

@@ -18,11 +18,11 @@ AUTHENTICATION = ("structuredAuthentication", "configMapName")
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a file is for.
+    """Purpose of a file.
 
     Attributes:
         resource, key: of the object that holds it.
-        rewrite: a new file from the allowed fields. Raises UnusableFile.
+        rewrite: writes a new file from the allowed fields. Raises UnusableFile.
     """
 
     name: str
@@ -39,10 +39,12 @@ PURPOSES = (KUBECONFIG, POLICY, USERS)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Attributes:
-    name: of the object, in the namespace of the Shoot.
-    path: of the field that names it.
-    plugin: that uses it; empty for others.
+    """Reference to a file.
+
+    Attributes:
+        name: of the object, in the namespace of the Shoot.
+        path: of the field that names it.
+        plugin: that uses it; empty for others.
     """
 
     purpose: Purpose
@@ -52,7 +54,7 @@ class Reference:
 
 
 def references(server: Object) -> Iterator[Reference]:
-    """Args: server: `spec.kubernetes.kubeAPIServer`."""
+    """References of an API server. Args: server: `spec.kubernetes.kubeAPIServer`."""
     for index, plugin in enumerate(mappings(server.get("admissionPlugins"))):
         if name := text(plugin.get("kubeconfigSecretName")):
             path = f"{SERVER}.admissionPlugins[{index}].kubeconfigSecretName"
@@ -63,7 +65,7 @@ def references(server: Object) -> Iterator[Reference]:
 
 
 def tenant_files(shoot: Object) -> Iterator[tuple[str, Key]]:
-    """An index of Shoots: name of the purpose, and key of the object, of each file."""
+    """An index of Shoots: purpose and object key of each file."""
     for each in references(mapping_at(spec(shoot), "kubernetes", "kubeAPIServer")):
         yield each.purpose.name, Key(key(shoot).namespace, each.name)
 
@@ -80,7 +82,11 @@ def only_references(server: Object) -> Object:
 
 
 def rewritten(purpose: Purpose, obj: Object) -> str:
-    """The file in a Secret or ConfigMap, written from the allowed fields. Raises UnusableFile."""
+    """The file in a Secret or ConfigMap, written from the allowed fields.
+
+    Raises:
+        UnusableFile: the file is not allowed, or not readable.
+    """
     content = mapping(obj.get("data")).get(purpose.key)
     if not isinstance(content, str) or not content:
         raise UnusableFile(f"key {purpose.key} is missing or empty; put the {purpose.name} there")

@@ -1,1 +1,1 @@
-"""One module a kind. `health` and `progress` take an object and return what is wrong, or None if all is well."""
+"""Health rules, one module per kind. `health` and `progress` take an object and return its problem, or None."""

@@ -48,13 +48,13 @@ def _is_of_pause(deployment: Object, found: Condition) -> bool:
 
 
 def is_paused(deployment: Object) -> bool:
-    """Whether it serves, and its roll-out is left to a person."""
+    """Whether it is available, and its roll-out is left to a person."""
     available = condition(deployment, "Available")
     return field(deployment, "spec.paused") is True and available is not None and available.status == "True"
 
 
 def progress(deployment: Object) -> str | None:
-    """By its own status; the pods come on top."""
+    """Progress by its own status; its pods are checked as well."""
     if old := outdated(deployment):
         return old
     if is_paused(deployment):

@@ -1,11 +1,11 @@
 """Rules for custom resources that a configuration gives as expressions of CEL, as `healthCheckExprs` of Flux does.
 
 An object whose status is about an earlier generation is in progress. Otherwise `inProgress`, `failed` and `current` are
-asked in this order, and the first that is true decides; an object about which none is true is in progress.
+evaluated in this order, and the first that is true decides; an object for which none is true is in progress.
 
 The library is a binding of Google's implementation and is loaded when there is an expression. It blocks the
-process while it evaluates, and it limits the steps of loops (10,000 in all) and the depth of nesting, but not what
-single steps cost, such as `split` of a long text. So a process that serves others passes `rule` an evaluation that can
+process while it evaluates, and it limits the steps of loops (10,000 in all) and the depth of nesting, but not the cost
+of single steps, such as `split` of a long text. So a process that serves others passes `rule` an evaluation that can
 be ended.
 """
 
@@ -26,7 +26,7 @@ LONGEST_EXPRESSION = 2048
 LARGEST_OBJECT = 64 << 10
 """Bytes of JSON, without `managedFields`."""
 LONGEST_SECONDS = 0.2
-"""Of processor time, for the expressions of an object."""
+"""Processor time, for all expressions of an object."""
 
 _ORDER = IN_PROGRESS, FAILED, CURRENT
 _VARIABLES = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -36,14 +36,14 @@ _CODES = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 
 
 class InvalidExpression(ValueError):
-    """It can't be used; the text says why."""
+    """An expression is invalid; the message has the reason."""
 
 
 class Expression:
     """A condition on an object.
 
     Raises:
-        InvalidExpression
+        InvalidExpression: the text is invalid.
         ImportError: the library is not installed.
     """
 
@@ -58,7 +58,11 @@ class Expression:
             raise InvalidExpression(_not_boolean(found))
 
     def is_true(self, variables: Mapping[str, Any]) -> bool:
-        """Raises CheckError."""
+        """Evaluate the expression.
+
+        Raises:
+            CheckError: the evaluation failed, or its result is not a boolean.
+        """
         try:
             value = self._program.eval(data=variables)
         except RuntimeError as error:
@@ -73,7 +77,7 @@ class Expression:
 
 
 Evaluate = Callable[[Mapping[str, Expression], Mapping[str, Any]], str | None]
-"""Gives the name of the first expression that is true of an object. Raises CheckError."""
+"""Returns the name of the first expression that is true of an object. Raises CheckError."""
 
 
 def first_true(expressions: Mapping[str, Expression], variables: Mapping[str, Any]) -> str | None:
@@ -106,7 +110,11 @@ def _is_true(name: str, expression: Expression, variables: Mapping[str, Any]) ->
 
 
 def _variables(obj: Object) -> dict[str, Any]:
-    """Raises CheckError: the object is too large."""
+    """Variables of the expressions.
+
+    Raises:
+        CheckError: the object is too large.
+    """
     found = {name: obj.get(name) or {} for name in _VARIABLES}
     found["metadata"] = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     try:
@@ -134,7 +142,7 @@ def _not_boolean(found: str) -> str:
 
 
 def _what_is_wrong(text: str) -> str:
-    """The library's errors in one line, by column; without the expression, which stands beside them."""
+    """The library's errors in one line, by column; without the expression, which the caller adds."""
     found = [f"at column {column}: {problem}" for column, problem in _AT.findall(text)]
     if any("undeclared reference" in problem for problem in found):
         found.append(f"fields of the object begin with one of {', '.join(_VARIABLES)}")

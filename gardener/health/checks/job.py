@@ -1,6 +1,6 @@
 """A Job is healthy until it has failed, and in progress until it has completed or failed.
 
-So what depends on it waits for its work. One that is suspended does nothing until a person resumes it.
+So its dependants wait for its work. A suspended Job does nothing until a person resumes it.
 """
 
 from gardener.health.checks.rule import Rule, condition, field, integer, optional_condition, optional_integer

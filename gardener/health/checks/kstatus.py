@@ -1,6 +1,6 @@
-"""Kinds without a rule of their own: by the conventions that kstatus, and with it Flux and kpt, read from any status.
+"""Health of other kinds, by the conventions that kstatus, and with it Flux and kpt, apply to any status.
 
-An object is current, in progress or failed. What is in progress is healthy but progressing, what has failed is
+An object is current, in progress or failed. An object in progress is healthy but progressing, a failed one is
 unhealthy. The first of these decides:
 
     it is being deleted, or `observedGeneration` is not its generation   in progress
@@ -10,8 +10,8 @@ unhealthy. The first of these decides:
                                                                          in progress if Unknown
     neither, but `Degraded` or `Failed` is True                          failed
 
-An object that says none of this is current, and so is one whose status has another shape. To kstatus, `Ready=False` is
-in progress until a caller stops waiting. Here no caller waits, so it is a failure, unless `Reconciling` says otherwise.
+An object without any of these is current, and so is one whose status has another shape. To kstatus, `Ready=False` is
+in progress until a caller stops waiting. Here no caller waits, so it is a failure, unless `Reconciling` is True.
 
 Source: https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus
 """
@@ -34,7 +34,7 @@ from kube.objects import Object, is_deleting
 
 @dataclass(frozen=True, slots=True)
 class NotCurrent:
-    """What an object waits for, or why it has failed."""
+    """Reason of the wait, or of the failure, of an object."""
 
     message: str
     is_failure: bool = False
@@ -59,7 +59,11 @@ def assessed(group: str, kind: str, assess: Assess) -> Rule:
 
 
 def not_yet_observed(obj: Object) -> NotCurrent | None:
-    """Nothing that the status says is about the present spec. Raises Malformed."""
+    """Reason why no part of the status is about the present spec.
+
+    Raises:
+        Malformed: a field has a wrong type.
+    """
     if is_deleting(obj):
         return NotCurrent("it is being deleted")
     observed = optional_integer(obj, "status.observedGeneration")
@@ -97,7 +101,7 @@ def _expected_false(obj: Object, condition_type: str, *, is_failure: bool = True
 
 
 def _is_outdated(obj: Object, found: Condition) -> bool:
-    """By the field `observedGeneration` of the condition, which is optional."""
+    """Whether the condition is outdated, by its optional field `observedGeneration`."""
     return bool(found.observed_generation) and outdated_generation(obj, found.observed_generation) is not None
 
 
@@ -127,7 +131,7 @@ _OF_KUBERNETES = frozenset(
 
 
 def is_custom(group: str) -> bool:
-    """Whether it is not a group of Kubernetes itself: its kinds have other rules or need none, and Secrets among them
-    are not to be read for this.
+    """Whether it is not a group of Kubernetes itself, whose kinds have other rules or need none, and whose Secrets must
+    not be read for this.
     """
     return "." in group and group not in _OF_KUBERNETES

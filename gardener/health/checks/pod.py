@@ -1,4 +1,4 @@
-"""A Pod is healthy when it runs or has done its work; readiness does not matter."""
+"""A Pod is healthy when it runs or has completed; readiness does not matter."""
 
 from gardener.health.checks.rule import CAUSE, Rule, quoted, string
 from gardener.health.checks.workload_pods import cause_of_pod

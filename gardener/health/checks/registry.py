@@ -1,4 +1,4 @@
-"""Which rule decides on the objects of a kind."""
+"""Rules by kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,21 +43,21 @@ _RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules above, and what a configuration adds for kinds that have none of them."""
+    """The rules above, and those of a configuration for kinds that have none of them."""
 
     configured: Mapping[tuple[str, str], Rule] = field(default_factory=dict)
-    """By group and kind."""
+    """Rules by group and kind."""
     kstatus: bool = False
     """Whether all other custom resources are checked by their conditions."""
 
     def health(self, api_version: str, kind: str) -> Rule | None:
-        """The rule for this very version; without one, an object is fine if it exists."""
+        """The rule for this version; without one, an object is healthy if it exists."""
         rule = self._of(group_of(api_version), kind)
         version = api_version.rpartition("/")[2]
         return rule if rule is not None and (not rule.versions or version in rule.versions) else None
 
     def progress(self, api_version: str, kind: str) -> Rule | None:
-        """The rule for any version of the kind; the object is to be read in the one that the rule names."""
+        """The rule for any version of the kind; the object has to be read in the version that the rule names."""
         rule = self._of(group_of(api_version), kind)
         return rule if rule is not None and rule.progress is not None else None
 
@@ -72,5 +72,5 @@ BUILT_IN = Rules()
 
 
 def has_rule(group: str, kind: str) -> bool:
-    """Whether the kind has a rule here, which no configuration replaces."""
+    """Whether the kind has a rule here, which no configuration can replace."""
     return (group, kind) in _RULES

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers, if they say how many replicas they want, need as many ready."""
+"""ReplicaSets and ReplicationControllers need as many ready replicas as they specify, if any."""
 
 from gardener.health.checks.rule import CAUSE, Rule, condition, integer, optional_integer, outdated
 from kube.objects import Object

@@ -1,4 +1,4 @@
-"""What the rules of all kinds are made of.
+"""Common parts of the rules of all kinds.
 
 A check reads as a chain of conditions to meet; the first that is not met is the answer:
 
@@ -19,7 +19,7 @@ Check = Callable[[Object], str | None]
 
 
 CAUSE = "; cause: "
-"""Between what is wrong with an object and what others say about why."""
+"""Separator between the problem of an object and its cause in the words of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +30,24 @@ class Rule:
     kind: str
     health: Check
     versions: tuple[str, ...] = ("v1",)
-    """The versions that have this rule; the first is the one to read if there is a choice. None: all have it."""
+    """Versions with this rule; the first is read if there is a choice. Empty: all versions."""
     progress: Check | None = None
     manual: Check | None = None
-    """What a roll-out leaves to a person, if it waits for nothing that happens by itself: what, why, and what to do."""
+    """Manual step of a roll-out that waits for nothing else: what, why, and the remedy."""
 
     def api_version(self, listed: str) -> str:
-        """The version in which to read an object that is listed with another one, perhaps."""
+        """The version in which to read an object that may be listed with another one."""
         if not self.versions:
             return listed
         return f"{self.group}/{self.versions[0]}" if self.group else self.versions[0]
 
 
 class CheckError(ValueError):
-    """An object could not be checked; the text says why."""
+    """An object could not be checked; the message has the reason."""
 
 
 class Malformed(CheckError):
-    """A field has another type than the API of its kind says."""
+    """A field has another type than in the API of its kind."""
 
     def __init__(self, path: str, expected: str, found: object) -> None:
         super().__init__(f"{path} must be {expected}, not {_JSON_NAMES.get(type(found), 'of an unknown type')}")
@@ -64,7 +64,7 @@ _JSON_NAMES: dict[type, str] = {
 
 
 def quoted(text: str) -> str:
-    """In double quotes, with quotes, backslashes and control characters escaped."""
+    """The text in double quotes, with quotes, backslashes and control characters escaped."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -143,7 +143,7 @@ def condition(obj: Object, condition_type: str) -> Condition | None:
 
 
 def outdated(obj: Object) -> str | None:
-    """The controller in charge has not seen the current spec yet."""
+    """Problem if the controller in charge has not observed the current spec yet."""
     return outdated_generation(obj, integer(obj, "status.observedGeneration"))
 
 
@@ -166,13 +166,13 @@ def wrong_status(found: Condition, expected: str) -> str | None:
 
 
 def required_condition(obj: Object, condition_type: str, expected: str) -> str | None:
-    """The condition has to be there, with this status."""
+    """Problem unless the condition exists, with this status."""
     found = condition(obj, condition_type)
     return missing_condition(condition_type) if found is None else wrong_status(found, expected)
 
 
 def optional_condition(obj: Object, condition_type: str, expected: str) -> str | None:
-    """If the condition is there, it has to have this status."""
+    """Problem if the condition exists, with another status."""
     found = condition(obj, condition_type)
     return None if found is None else wrong_status(found, expected)
 

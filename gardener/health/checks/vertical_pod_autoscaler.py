@@ -1,4 +1,4 @@
-"""A VerticalPodAutoscaler is healthy unless it says that its configuration is not supported."""
+"""A VerticalPodAutoscaler is healthy unless it reports its configuration as unsupported."""
 
 from gardener.health.checks.rule import Rule, optional_condition
 from kube.objects import Object

@@ -1,6 +1,6 @@
-"""The pods of workloads: how many there have to be, and what those that are not ready say about why.
+"""The pods of workloads: their desired number, and reasons why pods are not ready.
 
-A pod says more than its owner: whether it could be scheduled, what its containers wait for, and how they ended.
+A pod reports more than its owner: whether it is scheduled, what its containers wait for, and how they ended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from kube.objects import Key, Object, key, mapping, mappings, matches_label_sele
 from kube.paths import mappings_at
 
 Bucket = tuple[str, ...]
-"""Pods that have something in common: their namespace, or in it also one label."""
+"""Pods with something in common: their namespace, and optionally one label."""
 
 _GONE_REASONS = ("Evicted", "NodeAffinity", "NodeLost", "Preempting")
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
@@ -21,13 +21,13 @@ _LONGEST = 500
 
 
 def buckets(namespace: str, labels: Mapping[str, str]) -> list[Bucket]:
-    """All that a pod is in."""
+    """All buckets of a pod."""
     return [(namespace,), *((namespace, *label) for label in labels.items())]
 
 
 @dataclass(frozen=True, slots=True)
 class PodsWanted:
-    """Which pods a workload wants, and how many."""
+    """Pods of a workload, and their desired number."""
 
     workload: Key
     selector: Object | None
@@ -39,12 +39,12 @@ class PodsWanted:
 
     @property
     def bucket(self) -> Bucket:
-        """One that all selected pods are in, and few others if labels are chosen as is usual."""
+        """A bucket with all selected pods, and few others if labels are chosen as usual."""
         wanted: Mapping[str, str] = (self.selector or {}).get("matchLabels") or {}
         return (self.namespace, *max(wanted.items(), key=self._specificity, default=()))
 
     def _specificity(self, label: tuple[str, str]) -> tuple[bool, int, tuple[str, str]]:
-        """A label that resembles the name of the workload is the most specific one."""
+        """Sort key: a label that resembles the name of the workload is the most specific one."""
         value, name = label[1], self.workload.name
         return bool(value) and (value in name or name in value), len(value), label
 
@@ -52,14 +52,18 @@ class PodsWanted:
         return matches_label_selector(self.selector, labels)
 
     def problem(self, count: int) -> str | None:
-        """What the roll-out of a Deployment waits for with so many selected pods that are not over."""
+        """Reason why the roll-out of a Deployment waits with so many selected pods that are not over."""
         if count > self.count:
             return "there are still non-terminated old pods"
         return f"there are fewer pods than desired replicas ({count}/{self.count})" if count < self.count else None
 
 
 def pods_wanted(workload: Object) -> PodsWanted:
-    """Raises ValueError if the workload is malformed."""
+    """Pods of a workload.
+
+    Raises:
+        ValueError: the workload is malformed.
+    """
     selector = field(workload, "spec.selector")
     if workload.get("kind") == "ReplicationController":
         selector = {"matchLabels": selector}
@@ -75,7 +79,7 @@ def pods_wanted(workload: Object) -> PodsWanted:
 
 
 def is_over(pod: Object) -> bool:
-    """Such a pod runs no more, or is about to be gone without anybody waiting for it."""
+    """Whether a pod has ended, or is about to go without being waited for."""
     status = mapping(pod.get("status"))
     reason = text(status.get("reason"))
     if reason.startswith("OutOf") or any(gone in reason for gone in _GONE_REASONS):
@@ -91,14 +95,14 @@ def is_over(pod: Object) -> bool:
 
 
 def cause_of_pod(pod: Object) -> str:
-    """Why it is not ready; empty: it is, or it is about to be."""
+    """Reason why a pod is not ready; empty if it is, or is about to be."""
     cause = next(_causes(pod), "")
     cause = cause if len(cause) <= _LONGEST else f"{cause[:_LONGEST]}…"
     return f"Pod/{key(pod)}{cause}" if cause else ""
 
 
 def _causes(pod: Object) -> Iterator[str]:
-    """What follows its name."""
+    """Reasons, as text after its name."""
     if objects.is_deleting(pod):
         return
     scheduled, status = objects.condition(pod, "PodScheduled") or {}, mapping(pod.get("status"))
@@ -119,7 +123,7 @@ def _causes(pod: Object) -> Iterator[str]:
 
 
 def _cause_of_container(status: Object, *, is_probed: bool) -> str:
-    """The same while a container that fails again and again waits, runs and ends: it is not reported anew each time."""
+    """Cause that is stable while a failing container waits, runs and ends in turn: it is reported only once."""
     state, last = mapping(status.get("state")), mapping(mapping(status.get("lastState")).get("terminated"))
     waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
     reason = text(waiting.get("reason"))

@@ -1,10 +1,10 @@
-"""The object to write: the manifest, with what belongs to others kept from the live object.
+"""The object to write: the manifest, with fields of other writers kept from the live object.
 
-Everything outside metadata and status is the manifest's; a field that it lacks goes away or gets its default. In
-metadata the live object stays, save for labels, annotations and owners. Beyond that some kinds have fields that other
-controllers or the API server fill in; `kube.merge` says which.
+Everything outside metadata and status is from the manifest; a field that it lacks is removed or gets its default. The
+live metadata stay, except for labels, annotations and owners. Some kinds also have fields that other controllers or the
+API server fill in; they are listed in `kube.merge`.
 
-Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
+Arguments are never changed. The result shares parts with them: only the mappings along a changed path are new.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ _ADOPTERS = frozenset(
         ("batch", "Job"),
     }
 )
-"""They make themselves the controller of objects that their selectors match."""
+"""Controllers that adopt objects that match their selectors."""
 _STATE = (
     "deployment.kubernetes.io/",
     "deprecated.daemonset.template.generation",
@@ -40,12 +40,14 @@ _STATE = (
     "volume.beta.kubernetes.io/",
     "volume.kubernetes.io/",
 )
-"""What the names of labels and annotations begin with that controllers of Kubernetes write anew if they are missing."""
+"""Prefixes of labels and annotations that controllers of Kubernetes recreate if they are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Whether labels and annotations are replaced by the manifest's instead of merged, save for those of Kubernetes."""
+    """Whether labels and annotations are replaced by those of the manifest instead of merged, except those of
+    Kubernetes.
+    """
 
     labels: bool = False
     annotations: bool = False
@@ -66,16 +68,16 @@ def merge(
 
     Args:
         manifest: with labels injected and in its namespace.
-        live: as the API server has it.
+        live: as read from the API server.
         origin: the text of the origin annotation.
         previous: the reference of the object in `status.resources`, if it was listed.
-        overwrite: what the ManagedResource says of labels and annotations.
+        overwrite: setting of the ManagedResource for labels and annotations.
         horizontally_scaled: some autoscaler sets the replicas.
         vertically_scaled: some autoscaler sets requests and limits.
-        ignored: fields that are set at creation only, beyond what the kind or the manifest says.
+        ignored: fields that are set at creation only, in addition to those of the kind or the manifest.
 
     Raises:
-        MergeError: if the kind needs a rule that this manifest doesn't allow for.
+        MergeError: the kind needs a rule that this manifest doesn't allow for.
     """
     basis = manifest if live is None else live
     result = {name: value for name, value in manifest.items() if name != "status"}
@@ -91,7 +93,7 @@ def merge(
 
 
 def merge_options(manifest: Object, *, horizontally_scaled: bool, vertically_scaled: bool) -> MergeOptions:
-    """Args: see `merge`."""
+    """Options for a kind. Args: see `merge`."""
     asked = annotations(manifest)
     return MergeOptions(
         field_manager=keys.FIELD_MANAGER,
@@ -115,12 +117,12 @@ def _merged_metadata(
 
 
 def _of_kubernetes(live: Mapping[str, str]) -> dict[str, str]:
-    """Labels or annotations in which controllers of Kubernetes keep what they know."""
+    """Labels or annotations that hold the state of controllers of Kubernetes."""
     return {name: value for name, value in live.items() if name.startswith(_STATE)}
 
 
 def _owners(manifest: Object, live: Object) -> Any:
-    """Those of the manifest, and a controller of Kubernetes that has adopted the object."""
+    """Owners of the manifest, and a controller of Kubernetes that has adopted the object."""
     wanted = metadata(manifest).get("ownerReferences") or []
     adopters = [owner for owner in mappings_at(live, "metadata", "ownerReferences") if _is_adopter(owner)]
     if not adopters or not isinstance(wanted, list) or any(at(owner, "controller") for owner in wanted):
@@ -160,9 +162,9 @@ def _set(meta: Object, name: str, value: Any) -> None:
 
 
 def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapping[str, str]) -> dict[str, str]:
-    """The live map overlaid with the wanted one, without what was wanted before and is not any more.
+    """The live map overlaid with the wanted one, without entries that were wanted before and are not any more.
 
-    A value that somebody has changed meanwhile is theirs, and stays.
+    A value that another writer has changed meanwhile stays.
     """
     gone = {name for name, value in previous.items() if name not in wanted and live.get(name) == value}
     return {name: value for name, value in live.items() if name not in gone} | dict(wanted)
@@ -171,9 +173,10 @@ def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapp
 def merge_ignored(
     manifest: Object, live: Object | None, *, untrue: Collection[str] = (keys.DESCRIPTION,)
 ) -> Object | None:
-    """What to write for an ignored object, None for nothing; the manifest is the plain one, without injected labels.
+    """The body to write for an ignored object, None for nothing; the manifest is the plain one, without injected
+    labels.
 
-    It is created as it stands. Of a live one only annotations go that would no longer be true: those in `untrue`.
+    It is created unchanged. A live one only loses annotations that would no longer be true: those in `untrue`.
     """
     if live is None:
         return manifest

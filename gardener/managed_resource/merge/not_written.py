@@ -1,7 +1,7 @@
-"""What a manifest asks for and a merge does not write, since the live object's value is kept: reported as warnings.
+"""Fields of a manifest that a merge does not write, since the live object's value is kept: reported as warnings.
 
-A value of the manifest that stands in another way in the result was overridden by a rule of this package. Not reported
-is what the user has left to others: replicas, resources and ignored fields.
+A value of the manifest that differs in the result was overridden by a rule of this package. Fields that the user has
+left to others are not reported: replicas, resources and ignored fields.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from kube.paths import at, mappings_at
 from kube.quantities import parse_quantity
 
 NOT_CHANGED = '" is not changed: '
-"""In each text, behind the path of the field."""
+"""Part of each text, after the path of the field."""
 _ANEW = "and it is created anew"
 _REMEDIES = {
     ("StatefulSet", "spec.volumeClaimTemplates"): (
@@ -30,7 +30,7 @@ _REMEDIES = {
 }
 _OTHERS = "others write it, so take it out, or change the live object"
 _MOST_PAIRS = 50_000
-"""Values of an object that differ and are looked into: items of lists with all others, and what is in these again."""
+"""Maximum number of differing values that are compared: items of lists with all others, and their content again."""
 _CLAIMS = ("spec", "volumeClaimTemplates")
 
 
@@ -53,7 +53,7 @@ def not_written(
 
 
 def _field(kind: str, path: str) -> str:
-    """The field that a rule is about, instead of what is in it."""
+    """The field of a rule, instead of a field inside of it."""
     return next((name for of, name in _REMEDIES if of == kind and path.startswith(f"{name}.")), path)
 
 
@@ -69,9 +69,9 @@ def _overridden(
 
 
 def _is_contained(wanted: Any, present: Any, pairs: Iterator[int]) -> bool:
-    """Whether a value stands in another one, which may have defaults beside it; what is empty asks for nothing.
+    """Whether a value is contained in another one, which may have further defaults; an empty one always is.
 
-    Args: pairs: two that differ take one; without any left, they count as different.
+    Args: pairs: limits comparisons; once it is exhausted, values count as different.
     """
     if wanted == present or wanted is None or wanted in ("", [], {}):
         return True
@@ -108,7 +108,7 @@ def _of_finalizers(manifest: Object, live: Object) -> Iterator[str]:
 
 
 def _of_pull_secrets(kind: str, wanted: Object, merged: Object, live: Object, options: MergeOptions) -> Iterator[str]:
-    """The API server does not record who added which, so none is taken away."""
+    """Report of kept pull secrets: the API server does not record who added which."""
     if kind != "ServiceAccount" or not written_by(options.field_manager, live, "f:imagePullSecrets"):
         return
     names = {each.get("name") for each in mappings_at(wanted, "imagePullSecrets")}
