@@ -74,7 +74,7 @@ def constraint(shoot: Mapping[str, Any], type_: str) -> Object | None:
     return next((each for each in listed if each.get("type") == type_), None)
 
 
-# --- what the gardenlet writes
+# --- conditions of the gardenlet
 
 
 def not_checked(type_: str, error: str) -> Condition:
@@ -129,9 +129,8 @@ def _has_just_succeeded(operation: Mapping[str, Any] | None, threshold: float, n
 def to_be_checked(listed: Iterable[Object], types: Collection[str], *, now: datetime) -> list[Object]:
     """Conditions of an object on which an operation has just succeeded.
 
-    Those of these types are progressing until they are checked again, since they predate the operation. Failed ones
-    stay
-    failed.
+    Those of these types are progressing until they are checked again, since they predate the operation. False ones
+    stay.
     """
     moment = format_time(now)
     hint = {"status": IN_PROGRESS, "lastTransitionTime": moment, "lastUpdateTime": moment}
@@ -142,8 +141,7 @@ def to_be_checked(listed: Iterable[Object], types: Collection[str], *, now: date
 
 
 def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
-    """The condition with failures as progressing while a Shoot is created, deleted, or processed without an error so
-    far.
+    """The condition; a failure is progressing while a Shoot is created, deleted, or processed without errors so far.
 
     Args: status: of the Shoot.
     """
@@ -155,7 +153,7 @@ def pardoned(found: Condition, status: Mapping[str, Any]) -> Condition:
     return found
 
 
-# --- what the controller manager writes
+# --- conditions of the controller manager
 
 
 def softened(status: str, old: Mapping[str, Any] | None, *, threshold: float, now: datetime) -> str:

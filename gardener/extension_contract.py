@@ -33,7 +33,7 @@ _MOST_SKEW = timedelta(minutes=10)
 """Maximum difference between the clocks of both sides; times beyond it are invalid and ignored."""
 
 
-# --- asking
+# --- kicks
 
 
 def timestamp(now: datetime) -> str:

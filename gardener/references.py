@@ -67,7 +67,7 @@ def references(obj: Object) -> Iterator[Name]:
             yield Name(kind, namespace, name)
 
 
-# --- where manifests name ConfigMaps and Secrets, kind by kind
+# --- references to ConfigMaps and Secrets in manifests, by kind
 
 
 Path = tuple[str, ...]
@@ -181,7 +181,7 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-# --- the annotations that a manifest needs for what it names
+# --- annotations that a manifest needs for its references
 
 
 def inject_annotations(obj: Object, *additional: str) -> Object:

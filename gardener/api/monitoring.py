@@ -1,7 +1,6 @@
 """The kinds of the Prometheus operator, which deploys and configures servers from them.
 
-The operator validates their fields: here they are open. In a seed, another program may have installed them, with its
-rules.
+The operator validates their fields: here they are open. A seed may have them from another installation, with its rules.
 """
 
 from collections.abc import Sequence

@@ -147,7 +147,7 @@ def anything(description: str) -> Schema:
     return {"description": description, "x-kubernetes-preserve-unknown-fields": True}
 
 
-# --- what holds values
+# --- containers of values
 
 
 def struct(
@@ -234,9 +234,7 @@ def immutable(path: str, message: str = "field is immutable") -> Rule:
 
 
 def immutable_once_set(path: str, message: str = "field is immutable", *, empty_is_unset: bool = False) -> Rule:
-    """Rule: a field cannot change once set. `empty_is_unset`: Go writers that do not know a text yet write an empty
-    one.
-    """
+    """Rule: a field cannot change once set. `empty_is_unset`: Go writers that do not know a text write an empty one."""
     old = present(path, "oldSelf")
     empty = f" || {_at(path, 'oldSelf')} == ''" if empty_is_unset else ""
     return rule(f"!{old}{empty} || ({present(path)} && {_at(path)} == {_at(path, 'oldSelf')})", message, field=path)

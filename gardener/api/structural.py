@@ -82,9 +82,7 @@ def _below(schema: Schema, field: str) -> Schema | None:
 
 
 def unknown_fields(schema: Schema, obj: Mapping[str, Any]) -> list[str]:
-    """Paths of fields that the API server would not store, in the order of the object; those of metadata count as
-    known.
-    """
+    """Paths of fields that the API server would not store, in the order of the object; fields of metadata are known."""
     return list(_unknown(schema, obj, "", root=True))
 
 
@@ -206,7 +204,7 @@ def _type_errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     if form is None or found in _REPORTED_BY_TYPE[expected]:
         yield _of_type(path, found, expected)
     elif found != "array":
-        # The API server takes the format for the type then, and does not look at lists at all.
+        # The API server reports the format instead of the type then, and ignores lists.
         yield _of_type(path, _GO_TYPES.get(found, ""), form)
         if (expected, found) == ("integer", "number"):
             yield _out_of_range(path, form)

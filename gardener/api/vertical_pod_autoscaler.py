@@ -12,7 +12,7 @@ from gardener.api.schema import raw
 from kube.resources import Resource
 
 _ANNOTATIONS = {
-    # An API server serves no kind of a group k8s.io without it.
+    # API servers refuse kinds of a group k8s.io without it.
     "api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797",
     keys.KEEP_OBJECT: "true",
 }

@@ -88,7 +88,7 @@ def bootstrap_token_id(owner: Key) -> str:
 
 
 class BootstrapToken(NamedTuple):
-    """The groups of a bootstrap token that is valid for one Seed alone."""
+    """The groups of a bootstrap token that is valid for one Seed only."""
 
     seed: str
     issuer: str = ""

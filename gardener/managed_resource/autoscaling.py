@@ -54,7 +54,7 @@ def is_scaled(manifest: Object, targets: frozenset[str], equivalences: Equivalen
 
 
 def _target(autoscaler: Object, field: str) -> frozenset[str]:
-    """At most one target; none if its apiVersion is invalid."""
+    """Object key of the target; empty if its apiVersion is invalid."""
     reference = mapping(spec(autoscaler).get(field))
     api_version = text(reference.get("apiVersion"))
     if api_version.count("/") > 1:

@@ -1,8 +1,7 @@
 """Differences between two objects, by path: for dry runs, writes, and drift that was corrected.
 
-Values of Secrets are always masked. The changes in Events and logs (`field_changes`) also omit values of fields that
-may
-hold credentials, as in `redaction`: variables and arguments of containers, and fields with such names.
+Values of Secrets are always masked. The changes in Events and logs (`field_changes`) also omit values that may be
+credentials, as in `redaction`: variables and arguments of containers, and fields with such names.
 """
 
 import re
@@ -74,7 +73,7 @@ def _compared(path: str, before: Any, after: Any) -> Iterator[Change]:
 
 def _compared_lists(path: str, before: list[Any], after: list[Any]) -> Iterator[Change]:
     if _is_named(before) and _is_named(after):
-        # Containers and the like: what was put between two of them has not changed all that follow.
+        # Containers and the like: an insertion does not change all items that follow.
         old, new = ({item["name"]: item for item in items} for items in (before, after))
         for name in [*old, *(name for name in new if name not in old)]:
             yield from _compared(f"{path}[{name}]", old.get(name, MISSING), new.get(name, MISSING))

@@ -184,7 +184,7 @@ class _Decoding:
             self.result.objects.append(decoded)
         except DialectError as error:
             if self._budget.is_spent:
-                raise  # there is no point in going on with this key
+                raise  # the rest of this key would fail, too
             self.result.errors.append(DecodeError(secret, data_key, index, str(error)))
 
 
@@ -201,7 +201,7 @@ def decompress(data: bytes, *, limit: int) -> bytes:
     Raises:
         DialectError: if it is corrupt, truncated, or (TooLongError) longer than `limit` bytes.
     """
-    content = io.BytesIO()  # gives its content away without a copy
+    content = io.BytesIO()  # returns its content without a copy
     for part in _decompressed(data):
         if content.getbuffer().nbytes + len(part) > limit:
             raise TooLongError(f"the content is longer than {limit} bytes")
@@ -281,7 +281,7 @@ def split(data: bytes) -> Iterator[tuple[int, bytes | DialectError]]:
             yield line, data[start:at]
         start = end + 1
     if start < len(data):
-        # A block scalar at the end has a line break in its value, whether the text ends with one or not.
+        # A block scalar at the end has a line break in its value even if the text does not end with one.
         rest = data[start:]
         yield line + data.count(b"\n", counted, start), rest if rest.endswith(b"\n") else rest + b"\n"
 
@@ -374,15 +374,13 @@ _ENDS_OPEN = 16
 
 
 class _Window:
-    """Window of at most `LARGEST_DOCUMENT` bytes of UTF-8 as characters; positions are bytes of the data, and only
-    grow.
-    """
+    """Window of at most `LARGEST_DOCUMENT` bytes of UTF-8 as characters; positions count bytes, and only grow."""
 
     def __init__(self, data: bytes, begin: int) -> None:
         self._data = data
         self.begin = begin
         piece = data[begin : begin + LARGEST_DOCUMENT]
-        # A character that is cut is left out.
+        # A truncated character is left out.
         self._text = codecs.getincrementaldecoder("utf-8")().decode(piece)
         self.is_cut = begin + len(piece) < len(data)
         self._character, self._byte = 0, begin
@@ -429,7 +427,7 @@ def _end_of(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
 
 
 def _first_error_is(broken: DialectError, documents: Iterator[Any]) -> Iterator[Any]:
-    # If the text is no YAML either, then the JSON error says more.
+    # If the text is not YAML either, the JSON error is more helpful.
     for number, document in enumerate(documents):
         yield broken if number == 0 and isinstance(document, DialectError) else document
 
@@ -449,7 +447,7 @@ _JSON = json.JSONDecoder(
 )
 
 
-# --- what every object must hold to
+# --- requirements of every object
 
 
 def _objects(document: Any) -> Iterator[Any]:
@@ -463,7 +461,7 @@ def _objects(document: Any) -> Iterator[Any]:
 def _checked(document: Any) -> tuple[Object, bytes]:
     """The object, and its JSON."""
     if isinstance(document, DialectError):
-        # A raised error refers to the frames that refer to it, and keeps their texts until the collector comes.
+        # A raised error and its frames refer to each other, which keeps their texts until the collector runs.
         raise DialectError(str(document))
     if not isinstance(document, dict):
         raise DialectError(f"the document is {_type_of(document)}, but must be an object (a mapping)")

@@ -107,7 +107,7 @@ def _shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-# --- what is waited for
+# --- unmet dependencies
 
 
 def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None = None) -> str:
@@ -133,8 +133,7 @@ def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None 
 
 
 def _unhealthy(found: Object) -> str:
-    """Reason why it is not healthy or not rolled out: a workload is healthy during its roll-out, but may run old pods.
-    """
+    """Reason why it is not healthy or not rolled out: a workload is healthy in a roll-out, but may run old pods."""
     healthy, progressing = (condition(found, each) or {} for each in (RESOURCES_HEALTHY, RESOURCES_PROGRESSING))
     if healthy.get("status") != "True":
         return f"is not healthy ({healthy['reason']})" if healthy.get("reason") else "is not healthy yet"
@@ -168,7 +167,7 @@ def has_objects(managed_resource: Object) -> bool:
     )
 
 
-# --- what goes first when several are removed
+# --- order of several removals
 
 
 @dataclass(frozen=True, slots=True)

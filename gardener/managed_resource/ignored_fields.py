@@ -206,7 +206,7 @@ def _taken(wanted: Any, live: Any, pointer: Pointer) -> Any:
         return wanted
     own, theirs = wanted.get(step, _NOTHING), live.get(step, _NOTHING)
     if rest and (own is not _NOTHING or theirs is not _NOTHING):
-        # Where a mapping is missing on one side, that is as if it were empty.
+        # A mapping that is missing on one side counts as empty.
         inner = _taken({} if own is _NOTHING else own, {} if theirs is _NOTHING else theirs, rest)
         value = _NOTHING if inner == {} and own != {} and theirs is _NOTHING else inner
     else:

@@ -104,9 +104,7 @@ class InventoryDiff:
 
     @classmethod
     def of(cls, managed_resource: Object, plan: Plan, *, restricted: Collection[str] = ()) -> Self:
-        """Compare status and plan. Args: restricted: object keys that may not be touched; if not wanted, they stay
-        listed.
-        """
+        """Compare status and plan. Args: restricted: object keys that may not be touched, and stay listed."""
         status = managed_resource.get("status") or {}
         equivalences = Equivalences((managed_resource.get("spec") or {}).get("equivalences") or ())
         listed = Inventory(all_listed(managed_resource), equivalences)
@@ -121,7 +119,7 @@ class InventoryDiff:
                 else:
                     previous[name] = old
             elif old is not None:
-                retained.append(old)  # what was applied before it was forbidden is still there
+                retained.append(old)  # applied before it was forbidden, so it still exists
         released = [old for reference in plan.released if (old := listed.find(reference)) is not None]
         unwanted = listed.unwanted()
 

@@ -1,4 +1,4 @@
-"""Texts for conditions: stable, so that nothing is written when nothing is new, and of bounded length."""
+"""Texts for conditions: stable, to avoid writes without news, and of bounded length."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -123,8 +123,7 @@ _ADMISSION = "admissionregistration.k8s.io"
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _API_SERVICE = ("apiregistration.k8s.io", "APIService")
 _NEVER_EARLY = frozenset(("", kind) for kind in ("Namespace", "PersistentVolume", "PersistentVolumeClaim"))
-"""Kinds that stay in their stage despite finalizers: a Namespace takes its content with it, and volumes wait for pods.
-"""
+"""Kinds that stay in their stage despite finalizers: a Namespace takes its content along, and volumes wait for pods."""
 _OF_KUBERNETES = frozenset(
     {
         *("foregroundDeletion", "kubernetes", "orphan"),

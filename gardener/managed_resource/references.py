@@ -21,8 +21,7 @@ from kube.objects import (
 )
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""A copy of the whole object, including the data of a Secret: it does not belong in the status, which others may read.
-"""
+"""A copy of the whole object, including the data of a Secret: unfit for the status, which others may read."""
 
 
 def secret_names(managed_resource: Object) -> list[str]:
@@ -93,7 +92,7 @@ def reference_of(obj: Object, *, injected_labels: Mapping[str, str]) -> Object:
         "kind": _kind(obj),
         "name": name,
         "namespace": namespace,
-        # Most objects have none of their own; what is injected is the same for all, and kept once.
+        # Most objects have none of their own; injected ones are equal for all objects, and kept once.
         "labels": {**own, **injected_labels} if own else injected_labels,
         "annotations": {name: text for name, text in annotations(obj).items() if name != _LAST_APPLIED},
     }

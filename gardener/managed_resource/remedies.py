@@ -65,7 +65,7 @@ _IMMUTABLE = (
     r"|field can ?not be changed|updates to (?:parameters|provisioner) are forbidden|failed rule: self == oldSelf"
 )
 _CASES = (
-    # What others word comes first: they may quote anything.
+    # Texts of others come first: they may quote anything.
     _case(
         r'admission webhook "(?P<name>[^"]+)" denied the request',
         "change what the webhook {name} objects to, or ask those who run it",
@@ -275,7 +275,7 @@ def _each_once(texts: Iterable[str], naming: re.Pattern[str]) -> list[str]:
     names: dict[str, dict[str, None]] = {}
     name = ""
     for text in texts:
-        # Of several warnings about one object only the first has its name.
+        # Only the first of several warnings about one object has its name.
         name = found[1] if (found := naming.match(text)) else name
         if remedy := remedy_of(text):
             names.setdefault(remedy, {})[name] = None
@@ -330,8 +330,8 @@ def unserved_remedy(api_version: str, kind: str, served: Sequence[Resource]) -> 
     """
     group = group_of(api_version)
     same_group = [each for each in served if each.group == group]
-    # A kind of the same name in another group is another kind, unless the group is misspelt, too. Those of Kubernetes
-    # itself everybody knows.
+    # A kind of the same name in another group is another kind, unless the group is misspelt, too. The kinds of
+    # Kubernetes itself are well known.
     alike = difflib.get_close_matches(group, {each.group for each in served}, n=_CANDIDATES, cutoff=_ALIKE)
     like_group = [each for each in served if each.group in alike]
     built_in = [each for each in served if each.group in BUILT_IN_GROUPS]

@@ -1,8 +1,7 @@
 """Warnings of the API server when an object was written, and fields that it did not store.
 
 Reported once, and kept in `status.warnings` as long as the object is written like this: the condition names them, and a
-later process neither reports them again nor writes the object again because of a field that is dropped each
-time.
+later process neither reports them again nor writes the object again because of a dropped field.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from kube.write_mode import FieldValidation
 WARNINGS = "warnings"
 """Field of the status."""
 MOST_STORED = 64 << 10
-"""Bytes of JSON in the status. The next process reports again what does not fit."""
+"""Bytes of JSON in the status. The next process reports the others again."""
 _MOST_TEXTS = 16
 _MOST_FIELDS = 64
 """Fields of one object."""

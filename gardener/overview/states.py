@@ -112,7 +112,7 @@ _FRAMES = (
     (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?\[(.*)\]$"), r"\1"),
     (re.compile(r"^Could not \w+ all [\w ]+: (?:\d+ errors? occurred: )?"), ""),
     (re.compile(r"Could not decode resource at (?=index \d)"), ""),
-    # What the API server calls the object is left out: its name stands before it.
+    # The API server's name of the object is left out: it precedes the text.
     (
         re.compile(r'error during apply of object "(?:[^"/]+/)?v\d[^"/]*/([^"]+)": (?:[\w.-]+ "[^"]*" is (?=\w+: ))?'),
         r"\1: ",

@@ -42,9 +42,7 @@ class Case:
         return Key(self.asked.namespace, self.asked.name)
 
     def selects(self, field: str, value: str = "") -> bool:
-        """Whether a list is limited to objects with this field, by default of the Seed, as far as selectors are passed
-        on.
-        """
+        """Whether a list is limited to objects with this field, by default that of the Seed; True without selectors."""
         return not self.with_selectors or self.asked.field_selector.demands(field, value or self.seed)
 
     def selects_own(self) -> bool:

@@ -71,7 +71,7 @@ def tenant_files(shoot: Object) -> Iterator[tuple[str, Key]]:
 
 
 def only_references(server: Object) -> Object:
-    """The settings without what `references` does not read."""
+    """The settings, reduced to the fields that `references` reads."""
     plugins = [
         {field: plugin[field] for field in ("name", "kubeconfigSecretName")}
         for plugin in mappings(server.get("admissionPlugins"))

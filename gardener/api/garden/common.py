@@ -24,7 +24,7 @@ DNS_LABEL: Schema = {"type": "string", "maxLength": 63, "pattern": LABEL}
 """Name of an object."""
 
 
-# --- what controllers report
+# --- reports of controllers
 
 _CODES = strings(
     "Codes for what users can do something about, such as ERR_INFRA_UNAUTHORIZED or ERR_CONFIGURATION_PROBLEM."

@@ -14,7 +14,7 @@ _BEFORE, _AFTER, _AFTER_WORKER = "BeforeKubeAPIServer", "AfterKubeAPIServer", "A
 _RESOURCE = struct(
     "A kind and type of extension objects.",
     {
-        # Kubernetes 1.28 takes the cost of comparing kinds from this length, not from the enumeration.
+        # Kubernetes 1.28 estimates the cost of comparing kinds from this length, not from the enumeration.
         "kind*": string("Kind of the objects.", enum=EXTENSION_KINDS, at_most=63),
         "type*": string("Type of the objects, such as the name of a cloud.", at_least=1, at_most=63),
         "primary": boolean(

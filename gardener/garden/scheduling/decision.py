@@ -177,7 +177,7 @@ def decide(shoot: Object, profile: Object | None, candidates: SeedCandidates) ->
 
 
 class _Decider:
-    """One decision; each filter gets what the one before it has left."""
+    """One decision; each filter gets the Seeds that the previous one has left."""
 
     def __init__(self, shoot: Object, profile: Object, profile_name: str, candidates: SeedCandidates) -> None:
         self._shoot, self._profile, self._profile_name, self._candidates = shoot, profile, profile_name, candidates

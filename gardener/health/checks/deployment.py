@@ -1,4 +1,4 @@
-"""A Deployment is healthy when it is available; it is rolled out when nothing but its new pods is left.
+"""A Deployment is healthy when it is available; it is rolled out when only its new pods are left.
 
 Health does not compare replica counts: a rolling update would make each Deployment unhealthy for a while, and
 that is what progress is for.

@@ -139,7 +139,7 @@ def condition(obj: Object, condition_type: str) -> Condition | None:
     return None
 
 
-# --- what can be wrong
+# --- problems
 
 
 def outdated(obj: Object) -> str | None:

@@ -45,9 +45,7 @@ _STATE = (
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Whether labels and annotations are replaced by those of the manifest instead of merged, except those of
-    Kubernetes.
-    """
+    """Whether labels and annotations are replaced by the manifest's instead of merged, except those of Kubernetes."""
 
     labels: bool = False
     annotations: bool = False
@@ -83,7 +81,7 @@ def merge(
     result = {name: value for name, value in manifest.items() if name != "status"}
     result["metadata"] = _merged_metadata(manifest, basis, previous or {}, origin, overwrite)
     claimant = annotations(live or {}).get(keys.CLAIMED_BY)
-    # A claim of others stays whatever the manifest says; the own one has come true.
+    # A claim of others stays even if the manifest has one; the own one is fulfilled.
     _set(result["metadata"]["annotations"], keys.CLAIMED_BY, None if claimant == origin else claimant)
     if basis.get("status"):
         result["status"] = basis["status"]
@@ -148,7 +146,7 @@ def _merged_annotations(
     wanted = annotations(manifest)
     if overwrite.annotations:
         return _of_kubernetes(annotations(live)) | dict(wanted)
-    # The garbage collector reads these: one that the manifest no longer has would keep an object alive for ever,
+    # The garbage collector reads these: one that the manifest no longer has would keep an object alive forever,
     # and they are not in `previous` if the object comes from another ManagedResource.
     present = {name: value for name, value in annotations(live).items() if not name.startswith(keys.REFERENCE_PREFIX)}
     return three_way(wanted, present, previous.get("annotations") or {})
@@ -173,8 +171,7 @@ def three_way(wanted: Mapping[str, str], live: Mapping[str, str], previous: Mapp
 def merge_ignored(
     manifest: Object, live: Object | None, *, untrue: Collection[str] = (keys.DESCRIPTION,)
 ) -> Object | None:
-    """The body to write for an ignored object, None for nothing; the manifest is the plain one, without injected
-    labels.
+    """The body to write for an ignored object, None for nothing; the manifest is without injected labels.
 
     It is created unchanged. A live one only loses annotations that would no longer be true: those in `untrue`.
     """
