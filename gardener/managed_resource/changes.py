@@ -17,7 +17,7 @@ from kube.objects import Object
 MISSING: Any = object()
 """Value of a missing field."""
 _COUNTED = 100
-"""Maximum number of compared fields, for speed."""
+"""Maximum number of reported differences; more are not worth the time."""
 _SECRET_FIELDS = frozenset({"data", "stringData"})
 _SEPARATOR = re.compile(r"[.\[]")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
