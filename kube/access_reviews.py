@@ -1,4 +1,4 @@
-"""What is sent to an API server to ask whether a user, or the client itself, may do something."""
+"""Access reviews: whether an API server permits a request of a user, or of the client itself."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS, 
 
 
 def attributes(verb: str, resource: Resource, *, subresource: str = "", namespace: str = "", name: str = "") -> Object:
-    """What somebody wants to do, in any version of the API. No namespace: in all; no name: with all objects."""
+    """Attributes of a request, in any version of the API. No namespace: in all; no name: for all objects."""
     asked = {
         "verb": verb,
         "group": resource.group,
@@ -21,14 +21,14 @@ def attributes(verb: str, resource: Resource, *, subresource: str = "", namespac
 
 
 def review(asked: Object, *, user: str, groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> Object:
-    """Whether a user may do what has these attributes."""
+    """Body of a review whether a user may make the request with these attributes."""
     who = {"user": user, "groups": groups, "uid": uid, "extra": extra}
     given = {field: value for field, value in who.items() if value}
     return _body(SUBJECT_ACCESS_REVIEWS, given | {"resourceAttributes": asked})
 
 
 def self_review(asked: Object) -> Object:
-    """Whether whoever sends it may do what has these attributes."""
+    """Body of a review whether the client itself may make the request with these attributes."""
     return _body(SELF_SUBJECT_ACCESS_REVIEWS, {"resourceAttributes": asked})
 
 

@@ -1,4 +1,4 @@
-"""Names and addresses in a network, with the messages of the Kubernetes API server."""
+"""Names and addresses in a network, validated with the messages of the Kubernetes API server."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])", re.ASCII)
 
 
 def domain_name_errors(path: str, name: str) -> Iterator[FieldError]:
-    """A fully qualified domain name, with or without the dot at its end; the first error of it."""
+    """First error of a fully qualified domain name, with or without trailing dot."""
     if not name:
         yield required(path)
         return
@@ -36,7 +36,7 @@ def domain_name_errors(path: str, name: str) -> Iterator[FieldError]:
 
 
 def ip_errors(path: str, text: str, *, lenient: bool = False) -> Iterator[FieldError]:
-    """An address of either family. Lenient: also as fields of old APIs have always let them be written."""
+    """Errors of an address of either family. Lenient: allow the notations that fields of old APIs accept."""
     address = parse_address(_without_leading_zeros(text) if lenient else text)
     if address is None:
         yield invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
@@ -45,7 +45,7 @@ def ip_errors(path: str, text: str, *, lenient: bool = False) -> Iterator[FieldE
 
 
 def parse_cidr(text: str) -> IPNetwork | None:
-    """The network of an address with the length of its prefix; the bits of the host need not be zero."""
+    """Network of a CIDR; its host bits may be set. None if it is not valid."""
     return _network(text) if len(text) <= _LONGEST_ADDRESS else None
 
 
@@ -61,7 +61,7 @@ def _network(text: str) -> IPNetwork | None:
 
 
 def has_host_bits(text: str) -> bool:
-    """Whether the address of a CIDR is not that of its network."""
+    """Whether a CIDR has host bits set."""
     return len(text) <= _LONGEST_ADDRESS and _has_host_bits(text)
 
 
@@ -72,7 +72,7 @@ def _has_host_bits(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address | None:
-    """An address of either family, without a zone."""
+    """Parse an address of either family, without a zone. None if it is not valid."""
     if "%" in text or len(text) > _LONGEST_ADDRESS:
         return None
     try:
@@ -82,6 +82,6 @@ def parse_address(text: str) -> Address | None:
 
 
 def _without_leading_zeros(text: str) -> str:
-    """With plain numbers in its part of four numbers, if it has one."""
+    """Strip leading zeros from the numbers of an IPv4 address, or of an embedded one."""
     head, colon, tail = text.rpartition(":")
     return f"{head}{colon}{_LEADING_ZEROS.sub('', tail)}" if "." in tail else text

@@ -1,4 +1,4 @@
-"""Times and durations as Go and the API server write them."""
+"""Times and durations in the formats of Go and the API server."""
 
 import re
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ K = TypeVar("K")
 
 _DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 _USUAL_LENGTH = 16
-"""Up to it durations are remembered: most objects have the same few."""
+"""Longest duration that is cached: most objects have the same few."""
 _UNIT_NANOSECONDS = {
     "ns": 1,
     "us": 10**3,
@@ -58,13 +58,13 @@ _remembered = lru_cache(maxsize=1024)(_parsed)
 
 
 def _quoted(text: str) -> str:
-    """As package time of Go quotes: whatever is not plain ASCII as the hexadecimal digits of its bytes."""
+    """Quote like package time of Go: anything but plain ASCII as the hexadecimal digits of its bytes."""
     plain = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
     return '"' + "".join(f"\\{char}" if char in '"\\' else char for char in plain) + '"'
 
 
 def format_duration(seconds: float) -> str:
-    """As Go prints a duration: `1m0s`, `1h0m0s`, `1.5s`, `250ms`, `0s`."""
+    """Format a duration like Go: `1m0s`, `1h0m0s`, `1.5s`, `250ms`, `0s`."""
     nanoseconds = round(abs(seconds) * 1e9)
     sign = "-" if seconds < 0 and nanoseconds else ""
     if nanoseconds == 0:
@@ -90,13 +90,13 @@ def utc_now() -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """An RFC 3339 time, as the API server writes it. Raises ValueError."""
+    """Parse an RFC 3339 time, as the API server writes it. Raises ValueError."""
     parsed = datetime.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def time_or_none(value: object) -> datetime | None:
-    """None: it is missing, or no time."""
+    """Parse a time; None if it is missing or invalid."""
     try:
         return parse_time(value) if isinstance(value, str) else None
     except ValueError:
@@ -104,28 +104,29 @@ def time_or_none(value: object) -> datetime | None:
 
 
 def format_time(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the second, as metav1.Time is written."""
+    """Format as RFC 3339 in UTC, to the second, like metav1.Time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_micro_time(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the microsecond, as metav1.MicroTime is written."""
+    """Format as RFC 3339 in UTC, to the microsecond, like metav1.MicroTime."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def seconds_until(moment: datetime, now: datetime, *, longest: float) -> float:
-    """At least 0, and at most `longest`.
+    """Seconds until a moment: at least 0, and at most `longest`.
 
-    Clocks of different machines differ, by hours at times. What waits until a moment that another one has written may
-    wait for no longer than the period that the moment is the end of.
+    Clocks of different machines differ, by hours at times. A wait until a moment that another machine has written must
+    not
+    exceed the period that ends at the moment.
     """
     return min(max((moment - now).total_seconds(), 0.0), longest)
 
 
 class FirstSeen(Generic[K]):
-    """Moments that other machines have written, of each key the last one, and none later than it was first seen here.
+    """Last moment per key that other machines have written, but not later than when it was first observed here.
 
-    So what is counted from there ends in time if their clocks are ahead.
+    So periods that start there end in time even if those clocks are ahead.
     """
 
     def __init__(self) -> None:
@@ -142,7 +143,9 @@ class FirstSeen(Generic[K]):
 
 
 def short_duration(seconds: float) -> str:
-    """Two units at most, and the smaller one only while it says something: `90s`, `3m5s`, `47h`, `2d3h`, `400d`."""
+    """Format with at most two units, and the smaller one only while it is significant: `90s`, `3m5s`, `47h`, `2d3h`,
+    `400d`.
+    """
     whole = int(seconds)
     if whole < 0:
         return "0s" if whole == -1 else "<invalid>"

@@ -1,7 +1,7 @@
 """Conditions in the status of an object.
 
 Several controllers write conditions of one object, each its own. A condition keeps its place in the list, its
-`lastTransitionTime` is when the status changed and its `lastUpdateTime` when reason or message changed, so
+`lastTransitionTime` is when the status changed and its `lastUpdateTime` when reason, message or codes changed, so
 two computations with the same result give equal lists and nothing has to be written.
 """
 
@@ -16,9 +16,9 @@ from kube.objects import Object
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a controller says; an empty reason or message is filled in.
+    """Condition reported by a controller; an empty reason or message is filled in.
 
-    Args: codes: of APIs whose conditions have some.
+    Args: codes: for APIs whose conditions have error codes.
     """
 
     type: str
@@ -33,9 +33,9 @@ def conditions_of(obj: Mapping[str, Any]) -> list[Object]:
 
 
 def with_conditions(present: Sequence[Object], wanted: Iterable[Condition], *, now: datetime) -> list[Object]:
-    """The conditions with each wanted one in the place of its predecessor, or at the end if it is new.
+    """Replace each wanted condition in place, or append it if it is new.
 
-    Equal to the present ones if nothing is new.
+    Equal to the present conditions if nothing changes.
     """
     result = list(present)
     for each in wanted:

@@ -1,21 +1,21 @@
 """Whether an object has to be written.
 
-Two questions. `needs_update` compares plainly: is the live object other than the one to write? That is right when the
-manifest may have changed, but server defaults make nearly every object differ from its manifest.
+Two questions. `needs_update` compares plainly: does the live object differ from the one to write? That is right when
+the manifest may have changed, but server defaults make nearly every object differ from its manifest.
 
-So when the manifest is known to be as it was at the last successful write, `is_drifted` asks who made the difference.
-Every difference then stems either from our own write (the API server filled in defaults, rewrote `1000m` to `1`,
-dropped what it doesn't know) or from somebody else. The API server records in `metadata.managedFields` who last set
-which field:
+So when the manifest is unchanged since the last successful write, `is_drifted` determines the origin of each
+difference: either our own write (the API server filled in defaults, rewrote `1000m` to `1`, dropped unknown fields) or
+another writer. The API server records in `metadata.managedFields` the manager that last set each field:
 
 - A field that differs, or that only the live object has, is drift if another manager owns it. If it is ours, or
-  without an owner, then it came about with our own write.
-- A field that only the manifest has is drift: was it removed by somebody or dropped by the API server? Removals are not
-  recorded. What the API server is known not to store (null, empty lists and mappings; for built-in kinds 0 and false as
-  well) does not count, `stringData` of a Secret is looked for in its `data`, and what was missing in the answer to our
-  own write already (`dropped_fields`) would be missing after another one, too.
+  without an owner, then it resulted from our own write.
+- A field that only the manifest has is drift: it was removed by another writer or dropped by the API server, and
+  removals are not recorded. Values that the API server is known not to store (null, empty lists and mappings; for
+  built-in kinds 0 and false as well) do not count, `stringData` of a Secret is compared with its `data`, and fields
+  that
+  were already missing in the response to our own write (`dropped_fields`) would be missing after another one, too.
 
-Whenever it is not certain, it is drift.
+In case of doubt, it is drift.
 """
 
 import base64
@@ -31,7 +31,7 @@ from kube.resources import BUILT_IN_GROUPS
 _STATUS = "status"
 _MISSING: Any = object()
 _MOST_LOOKED_AT = 100_000
-"""Items of a list that are looked at for those that lack a part of their key in the manifest; beyond, it is drift."""
+"""Maximum number of list items searched for those whose key is incomplete in the manifest; beyond, it is drift."""
 
 
 # --- plain comparison
@@ -43,7 +43,7 @@ def needs_update(merged: Object, live: Object) -> bool:
 
 
 def _comparable(obj: Object) -> Object:
-    # What we send has no managed fields, so they stay as they are.
+    # Our writes contain no managed fields, so they stay unchanged.
     meta = {name: value for name, value in metadata(obj).items() if name != "managedFields"}
     return {**obj, "metadata": meta}
 
@@ -59,7 +59,7 @@ def _equal(a: Any, b: Any) -> bool:
         )
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(_equal, a, b))
-    # To Python True is 1; in JSON it is not.
+    # In Python True equals 1; in JSON it does not.
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
@@ -78,11 +78,11 @@ _VOLATILE = frozenset(
 
 
 _REVISION = "deployment.kubernetes.io/revision"
-"""An annotation that the controller of Deployments sets a moment after each of our writes."""
+"""Annotation that the controller of Deployments sets a moment after each of our writes."""
 
 
 def merge_patch(old: Object, new: Object) -> Object:
-    """What differs, as a JSON merge patch: None for a field that goes, at any depth."""
+    """Difference as a JSON merge patch: None for a removed field, at any depth."""
     changes: Object = {}
     for name in old.keys() | new.keys():
         before, after = _content(old.get(name)), _content(new.get(name))
@@ -95,12 +95,14 @@ def merge_patch(old: Object, new: Object) -> Object:
 
 
 def _content(value: Any) -> Any:
-    """An empty list, mapping or text is the same as none; the number 0 is not."""
+    """Treat an empty list, mapping or text as absent; the number 0 is not."""
     return None if isinstance(value, (dict, list, str)) and not value else value
 
 
 def content_hash(obj: Object) -> bytes:
-    """16 bytes over all that drift can show in: not status, nor what the API server counts and stamps itself."""
+    """Hash of 16 bytes over everything that can drift: without status, and without counters and stamps of the API
+    server.
+    """
     meta = {name: value for name, value in metadata(obj).items() if name not in _VOLATILE}
     if _REVISION in annotations(obj):
         meta["annotations"] = {name: text for name, text in annotations(obj).items() if name != _REVISION}
@@ -108,14 +110,14 @@ def content_hash(obj: Object) -> bytes:
     return digest(content)
 
 
-# --- comparison with regard to who made the difference
+# --- comparison by origin of the difference
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     path: tuple[str | int, ...]
     value: Any = None
-    """What the manifest has there."""
+    """Value in the manifest."""
     is_missing: bool = False
     """Only the manifest has the field, and the live object is the same around it."""
 
@@ -127,7 +129,7 @@ class Difference:
 
 
 def path_text(path: Sequence[str | int]) -> str:
-    """As API servers write it: `spec.containers[0].image`."""
+    """Format a path like API servers do: `spec.containers[0].image`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
@@ -135,9 +137,9 @@ _NONE: Sequence[Difference] = ()
 
 
 def is_drifted(merged: Object, live: Object, *, field_manager: str, dropped: Collection[str] = ()) -> bool:
-    """Whether somebody else changed what we wrote. The manifest must be as it was at our last successful write.
+    """Whether another writer changed our object. The manifest must be unchanged since our last successful write.
 
-    Args: field_manager: our own. dropped: paths of what the API server did not store then.
+    Args: field_manager: our own. dropped: paths that the API server did not store then.
     """
     if _managed_fields(live, field_manager) is None:
         return needs_update(merged, live)
@@ -145,14 +147,14 @@ def is_drifted(merged: Object, live: Object, *, field_manager: str, dropped: Col
 
 
 def dropped_fields(sent: Object, answer: Object, *, field_manager: str) -> list[Difference]:
-    """What the API server, or admission, did not store of what was written, as its answer shows."""
+    """Fields that the API server, or admission, did not store of our write, according to its response."""
     if _is_stored(sent, answer):
         return []
     return [found for found in _differences(sent, answer, field_manager) if found.is_missing]
 
 
 def _is_stored(sent: Any, answer: Any, *, in_list: bool = False) -> bool:
-    """Whether nothing is missing for certain, which is the common case; items of lists may have been sorted."""
+    """Whether certainly nothing is missing, which is the common case; items of lists may have been sorted."""
     if sent == answer:
         return True
     if isinstance(sent, dict):
@@ -167,7 +169,7 @@ def _is_stored(sent: Any, answer: Any, *, in_list: bool = False) -> bool:
 
 
 def is_reportable(dropped: Difference) -> bool:
-    """Whether somebody may have meant something by a field: it has a value, and no server stamps it."""
+    """Whether a dropped field may matter to a user: it has a value, and no server stamps it."""
     if len(dropped.path) == 2 and dropped.path[0] == "metadata" and dropped.path[1] in _VOLATILE:
         return False
     return not _is_nothing(dropped.value)
@@ -190,7 +192,7 @@ def _differences(merged: Object, live: Object, field_manager: str) -> Sequence[D
 
 
 def _with_data(merged: Object) -> Object:
-    """A Secret as the API server stores it: `stringData` becomes `data`."""
+    """Secret as stored by the API server: `stringData` becomes `data`."""
     texts = merged.get("stringData")
     if merged.get("kind") != "Secret" or merged.get("apiVersion") != "v1" or not isinstance(texts, dict):
         return merged
@@ -201,9 +203,9 @@ def _with_data(merged: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """Who owns what at one place of the object: subtrees of `fieldsV1`, of others and of ourselves.
+    """Field owners at one place of the object: subtrees of `fieldsV1`, of others and of ourselves.
 
-    `whole` says that somebody else owns a value further up as a whole, and thus everything in it.
+    `whole`: another manager owns an enclosing value as a whole, and thus everything in it.
     """
 
     others: Sequence[Mapping[str, Any]]
@@ -225,7 +227,7 @@ class _Fields:
         )
 
     def item_keys(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The steps to items of a list that are known by some of their fields, with these fields."""
+        """Steps to items of a list that are identified by some of their fields, with these fields."""
         for node in (*self.others, *self.own):
             for step in node:
                 if step.startswith("k:"):
@@ -233,7 +235,7 @@ class _Fields:
 
 
 def own_fields(live: Object, field_manager: str) -> Iterator[Object]:
-    """Which fields this field manager has set, as `fieldsV1` records them; without subresources such as the status."""
+    """Fields that this field manager has set, as `fieldsV1` records them; without subresources such as the status."""
     for entry in mappings(metadata(live).get("managedFields")):
         is_own = (entry.get("manager"), entry.get("operation")) == (field_manager, "Update")
         if is_own and not entry.get("subresource"):
@@ -241,7 +243,7 @@ def own_fields(live: Object, field_manager: str) -> Iterator[Object]:
 
 
 def _managed_fields(live: Object, field_manager: str) -> _Fields | None:
-    """None if it is not recorded, or not for this version, who owns what."""
+    """Owners of the fields; None if they are not recorded, or not for this version."""
     others: list[Mapping[str, Any]] = []
     own: list[Mapping[str, Any]] = []
     entries = metadata(live).get("managedFields") or []
@@ -276,7 +278,7 @@ def _differs(is_so: bool) -> Sequence[Difference]:
 
 
 def _is_empty(value: Any, *, zeros: bool) -> bool:
-    """Whether the API server may store nothing at all for it."""
+    """Whether the API server may omit this value when it stores the object."""
     if isinstance(value, dict):
         return all(_is_empty(inner, zeros=zeros) for inner in value.values())
     return value is None or value == [] or (zeros and not isinstance(value, str) and value == 0)
@@ -297,7 +299,7 @@ def _of_lists(wanted: list[Any], present: list[Any], fields: _Fields) -> Sequenc
     steps = dict(fields.item_keys())
     if steps:
         return _of_keyed_lists(wanted, present, fields, steps)
-    # A list that is owned as a whole, by us or without an owner. More items than we wrote came with our own write.
+    # A list that is owned as a whole, by us or without an owner. Additional items resulted from our own write.
     if fields.foreign or len(wanted) > len(present):
         return _differs(True)
     found: list[Difference] = []
@@ -322,7 +324,7 @@ def _has_same_scalars(item: Any, other: Any) -> bool:
 def _of_keyed_lists(
     wanted: list[Any], present: list[Any], fields: _Fields, steps: dict[str, dict[str, Any]]
 ) -> Sequence[Difference]:
-    """Items are matched by the fields that the API server knows them by, such as port and protocol."""
+    """Match items by their key fields, such as port and protocol."""
     if not all(isinstance(item, dict) for item in [*wanted, *present]):
         return _differs(True)
     names = tuple(sorted({name for key in steps.values() for name in key}))
@@ -340,7 +342,7 @@ def _of_keyed_lists(
                 alike.pop()
             match = alike[-1] if alike else None
         else:
-            # A field of the key that the manifest lacks has got its default.
+            # A key field that the manifest lacks has got its default.
             match = next(
                 (
                     position
@@ -362,10 +364,10 @@ def _of_keyed_lists(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """To find the step to an item among thousands."""
+    """Index of the steps to items, for lists with thousands of items."""
 
     by_names: Mapping[tuple[str, ...], Mapping[object, str]]
-    """By the names of the fields that items are known by, and by their values."""
+    """Steps by the names of the key fields, then by their values."""
 
     @classmethod
     def of(cls, steps: Mapping[str, dict[str, Any]]) -> Self:
@@ -375,13 +377,13 @@ class _Steps:
         return cls(found)
 
     def step(self, item: Object) -> str:
-        """Empty: there is none."""
+        """Step to an item; empty if there is none."""
         found = (steps.get(_values(item, names)) for names, steps in self.by_names.items())
         return next(filter(None, found), "")
 
 
 def _values(item: Object, names: tuple[str, ...]) -> object:
-    """Equal if these fields of two items are, as by `_equal`."""
+    """Hashable key of these fields: equal for two items if `_equal` holds for each field."""
     values = [item.get(name, _MISSING) for name in names]
     return tuple(
         json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (isinstance(value, bool), value)

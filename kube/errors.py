@@ -1,29 +1,29 @@
-"""Errors of talking to an API server, as types that say what can be done about them.
+"""Errors of requests to an API server, as types that tell callers apart what they can do.
 
     KubeError
-    ├── KindNotServed            discovery says that there is no such kind, or not in this version
+    ├── KindNotServed            discovery lists no such kind, or not in this version
     │   └── KindGone             there are no objects of it either
     ├── KindUnavailable          it exists, and no version of it is served now
-    ├── HistoryRewound           the cluster went back in time; what is known of it has to be learnt anew
+    ├── HistoryRewound           the cluster went back in time; cached state has to be read again
     ├── Unreachable              no answer came: refused, reset, timed out, bad TLS
     │   ├── KindBusy             requests for this kind wait too long
-    │   ├── AnswerTooLong        more than is read of one answer
+    │   ├── AnswerTooLong        the answer exceeds the limit
     │   ├── TimedOut             nothing came for too long
     │   ├── Untrusted            one side does not accept the certificate of the other
-    │   ├── NotUnderstood        what came is not what was asked for
+    │   ├── NotUnderstood        the answer does not match the request
     │   └── NoStatus             a failure that is no Status: perhaps of a proxy
-    ├── NotWritable              it is not sent: it can't be written as JSON, or was not read as a whole
+    ├── NotWritable              not sent: it can't be written as JSON, or was not read as a whole
     └── ApiError                 the API server answered with a Status of failure
         ├── BadRequest 400, Unauthorized 401, NotFound 404, Gone 410, Invalid 422
         ├── Forbidden 403 ── NamespaceTerminating
         ├── NotReady 403: nothing was decided
         ├── Conflict 409 ── AlreadyExists
-        ├── TooLarge 413, and 500 where the storage behind the API server takes no more
+        ├── TooLarge 413, and 500 if the storage of the API server rejects the size
         └── TooManyRequests 429, ServerFailure 5xx
 
-Only the API server can say that something does not exist: an object by `NotFound`, which is made of a Status with this
-reason and of nothing else; a kind by `KindGone`, see `gone_kinds`. A kind that is not served (`KindNotServed`, made of
-good answers of discovery, see `served`) may still have objects. Every other answer says nothing about the cluster.
+Only the API server can state that something does not exist: an object by `NotFound`, which is made only of a Status
+with this reason; a kind by `KindGone`, see `kind_definitions`. A kind that is not served (`KindNotServed`, made of valid
+discovery documents, see `discovery_documents`) may still have objects. Every other answer proves nothing about the cluster.
 
 `str(error)` is the API server's own message, since it ends up in conditions that people and programs read.
 """
@@ -38,21 +38,21 @@ _BY_WEBHOOK = re.compile(r'admission webhook "[^"]*" denied the request: ')
 
 
 def refusal_of(error: Exception) -> str:
-    """The message without the name of the webhook that refused, if one did; it means nothing to users.
+    """Message without the name of the webhook that refused, if one did; it means nothing to users.
 
-    For Events and statuses of what users own; errors that wrap others repeat the name, too.
+    For Events and statuses of objects that users own; errors that wrap others repeat the name, too.
     """
     return _BY_WEBHOOK.sub("", str(error))
 
 
 class KubeError(Exception):
-    """Anything that goes wrong between this process and an API server."""
+    """Any failure between this process and an API server."""
 
 
 class KindNotServed(KubeError):
-    """The API server serves no such kind in that version: its discovery documents say so.
+    """The API server does not serve this kind in this version, according to its discovery documents.
 
-    Args: remedy: what to do about it, for the message.
+    Args: remedy: advice for the message.
     """
 
     def __init__(self, api_version: str, kind: str, *, remedy: str = "") -> None:
@@ -63,11 +63,11 @@ class KindNotServed(KubeError):
 
 
 class KindGone(KindNotServed):
-    """Nothing defines such a kind, in any version: there are no objects of it."""
+    """Nothing defines this kind, in any version: there are no objects of it."""
 
 
 class KindUnavailable(KubeError):
-    """No version of a kind is served, but the kind is defined: its objects are stored, and can't be reached."""
+    """No version of a kind is served, but the kind is defined: its objects are stored, and unreachable."""
 
     def __init__(self, api_version: str, kind: str, *, defined_by: str) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class KindUnavailable(KubeError):
 
 
 class HistoryRewound(KubeError):
-    """Nothing is written: the cluster was restored from a backup, and what is known of it may never have been."""
+    """Nothing is written: the cluster was restored from a backup, and cached state may be of a discarded history."""
 
 
 class Unreachable(KubeError):
@@ -85,7 +85,7 @@ class Unreachable(KubeError):
 
 
 class KindBusy(Unreachable):
-    """Too many requests for a kind wait for an answer; this one may have been ended for that, see `kind_shares`."""
+    """Too many requests for a kind wait for an answer; this one may have been ended for it, see `kind_shares`."""
 
     def __init__(self, group: str, kind: str, *, namespace: str, seconds: float) -> None:
         name = f"{kind} ({group})" if group else kind
@@ -98,11 +98,11 @@ class KindBusy(Unreachable):
 
 
 class AnswerTooLong(Unreachable):
-    """The answer to a request is longer than what is read of one."""
+    """The answer to a request exceeds the size limit."""
 
 
 class TimedOut(Unreachable):
-    """Nothing came for longer than was to be waited."""
+    """Nothing came within the timeout."""
 
 
 class Untrusted(Unreachable):
@@ -110,17 +110,17 @@ class Untrusted(Unreachable):
 
 
 class NotUnderstood(Unreachable):
-    """What came is no answer to what was asked: no JSON, another kind, half a list. Nothing follows from it."""
+    """The answer does not match the request: no JSON, another kind, half a list. It proves nothing."""
 
 
 class NotWritable(KubeError):
-    """It is not sent: it is no JSON, or something was left out when it was read (`kube.runtime.codec`)."""
+    """Not sent: it is no JSON, or a part was left out when it was read (`kube.runtime.codec`)."""
 
 
 class NoStatus(Unreachable):
-    """A failure that is no Status: nothing follows from it, since it need not come from the API server.
+    """A failure that is no Status: it proves nothing, since it need not come from the API server.
 
-    API servers answer so, too, for paths that they do not serve; whether that is so, discovery has to find out.
+    API servers answer so, too, for paths that they do not serve; discovery has to find out whether that is the reason.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -145,11 +145,11 @@ class ApiError(KubeError):
         self.reason = reason
         self.details = details or {}
         self.retry_after = retry_after
-        """Seconds after which the API server wants to be asked again, if it said so."""
+        """Seconds after which the API server accepts a retry; None if it set none."""
 
     @property
     def causes(self) -> Sequence[Mapping[str, Any]]:
-        """Each with `reason`, `message`, `field`."""
+        """Causes, each with `reason`, `message`, `field`."""
         return mappings(self.details.get("causes"))
 
 
@@ -166,15 +166,15 @@ class Forbidden(ApiError):
 
 
 class NamespaceTerminating(Forbidden):
-    """Nothing new comes into being in a namespace that is being deleted."""
+    """Nothing can be created in a namespace that is being deleted."""
 
 
 class NotReady(ApiError):
-    """Admission has not read yet what it decides by: no refusal, and to be tried again."""
+    """Admission has not read its inputs yet: no refusal; retry."""
 
 
 class NotFound(ApiError):
-    """The API server says that there is no such object."""
+    """The API server reports that there is no such object."""
 
 
 class Conflict(ApiError):
@@ -194,7 +194,7 @@ class Invalid(ApiError):
 
 
 class TooLarge(ApiError):
-    """An object, or a request, is larger than what is stored or read."""
+    """An object, or a request, exceeds the limit of the storage or of the API server."""
 
 
 class TooManyRequests(ApiError):
@@ -218,22 +218,21 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 _WITHOUT_STATUS = frozenset({401, 413, 429})
-"""Besides 5xx: an overloaded API server has no time for a Status, a token that is not taken may be a stale one, and
-what is too large for a proxy gets no further.
+"""Statuses in addition to 5xx: an overloaded API server has no time for a Status, a rejected token may be stale, and a
+request that is too large for a proxy gets no further.
 """
 _LONGEST_TEXT = 100
 _NOT_READY = "not yet ready to handle request"
-"""What plugins of API servers, and our webhooks, say until their caches are filled."""
+"""Message of API server plugins, and of our webhooks, until their caches are filled."""
 _NOT_STORED = ("etcdserver: request is too large", "trying to send message larger than max")
-"""What etcd, and the library by which it is asked, say of too large an object. API servers pass it on as an error of
-their own.
+"""Messages of etcd and of its client library for too large an object. API servers pass them on as errors of their own.
 """
 
 
 def from_status(
     code: int, status: Mapping[str, Any], *, fallback: str = "", retry_after: float | None = None
 ) -> ApiError | NoStatus:
-    """The error for an answer: a Status, or anything else; `fallback` is the message if it has none."""
+    """Convert an answer into an error: a Status, or anything else; `fallback` is the message if it has none."""
     if status.get("kind") != "Status":
         status = {}
         if code < 500 and code not in _WITHOUT_STATUS:
@@ -262,12 +261,12 @@ def from_status(
 
 
 def remedy(error: Exception, rights: str, *, namespace: str = "") -> str:
-    """What a person can do about a request that can't succeed before; empty: nothing that is known.
+    """Advice for a person about a request that fails permanently; empty if unknown.
 
     Args:
         error: of the request.
-        rights: that the request needs, such as "list and watch secrets".
-        namespace: which has to be there for it.
+        rights: required rights, such as "list and watch secrets".
+        namespace: namespace that has to exist for the request.
     """
     match error:
         case Forbidden():

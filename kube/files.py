@@ -1,4 +1,4 @@
-"""Files that others write, read within bounds."""
+"""Files written by others, read within bounds."""
 
 import os
 import stat
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def read_bounded(path: Path, *, most: int, regular: bool = False) -> bytes:
-    """The content of a file of at most so many bytes. Raises OSError, ValueError.
+    """Content of a file of at most this many bytes. Raises OSError, ValueError.
 
-    Args: regular: only of a regular file; a pipe might keep the reader waiting for ever.
+    Args: regular: accept only a regular file; a pipe might block the reader for ever.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if regular else 0)), "rb") as file:
         if regular and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

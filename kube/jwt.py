@@ -18,7 +18,7 @@ LEAST_BITS = 2048
 
 
 class UnusableKey(ValueError):
-    """The text continues a sentence about the key."""
+    """Unusable key; the text continues a sentence about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class VerificationKey:
 
     @property
     def id(self) -> str:
-        """As API servers name keys of service accounts: by the digest of the key."""
+        """Key ID as API servers name keys of service accounts: the digest of the key."""
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         der = self.public.public_bytes(serialization.Encoding.DER, form)
         return _text(hashlib.sha256(der).digest())
 
     def json(self) -> Object:
-        """As it is published (RFC 7517)."""
+        """JSON Web Key in its published form (RFC 7517)."""
         numbers = self.public.public_numbers()
         described = {"kty": "RSA", "use": "sig", "alg": _ALGORITHM, "kid": self.id}
         return {**described, "n": _number(numbers.n), "e": _number(numbers.e)}
@@ -50,7 +50,7 @@ class SigningKey:
         return VerificationKey(self.private.public_key())
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """A token with these claims. Takes milliseconds."""
+        """Token with these claims. Takes milliseconds."""
         header = {"alg": _ALGORITHM, "kid": self.public.id, "typ": "JWT"}
         signed = f"{_text(orjson.dumps(header))}.{_text(orjson.dumps(dict(claims)))}"
         return f"{signed}.{_text(self.private.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
@@ -60,14 +60,14 @@ class SigningKey:
 
 
 def make_key() -> bytes:
-    """A key that signs, PEM. Takes some 100 ms."""
+    """Generate a signing key, as PEM. Takes some 100 ms."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=LEAST_BITS)
     form = serialization.PrivateFormat.PKCS8
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def read_signing_key(pem: bytes) -> SigningKey:
-    """Raises UnusableKey."""
+    """Parse a private RSA key. Raises UnusableKey."""
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except TypeError:
@@ -82,7 +82,7 @@ def read_signing_key(pem: bytes) -> SigningKey:
 
 
 def read_verification_key(pem: bytes) -> VerificationKey:
-    """Of a public or a private key. Raises UnusableKey."""
+    """Parse a public key, or take that of a private key. Raises UnusableKey."""
     if b"PRIVATE KEY-----" in pem:
         return read_signing_key(pem).public
     try:

@@ -1,4 +1,4 @@
-"""A kubeconfig of one cluster and one user, as programs write it."""
+"""Kubeconfig of one cluster and one user, as programs write it."""
 
 import base64
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from kube.yaml import Dumper
 
 
 def kubeconfig(name: str, *, server: str, ca_bundle: bytes, user: Mapping[str, str]) -> bytes:
-    """As YAML; equal arguments make equal texts.
+    """Kubeconfig as YAML; equal arguments give equal texts.
 
     Args:
         name: of cluster, user and context.
         server: its URL.
-        ca_bundle: of its authorities, PEM.
-        user: credentials, as they stand in a kubeconfig.
+        ca_bundle: certificates of its CAs, PEM.
+        user: credentials, in the format of a kubeconfig.
     """
     bundle = base64.b64encode(ca_bundle).decode()
     config = {

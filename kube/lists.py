@@ -1,4 +1,4 @@
-"""Lists in manifests, `kind: List` or of a kind such as `RoleList`, taken apart into their items, as kubectl does."""
+"""Lists in manifests, `kind: List` or a kind such as `RoleList`, split into their items, as kubectl does."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from kube.objects import Object
 
 _SUFFIX = "List"
 _DEEPEST = 8
-"""Lists within lists."""
+"""Maximum depth of lists within lists."""
 
 
 class NestedListsError(ValueError):
@@ -22,7 +22,7 @@ def is_list(manifest: Object) -> bool:
 
 
 def items_of(manifest: Any, *, depth: int = 0) -> Iterator[Any]:
-    """The items of a list and of lists within it, else the document itself, whatever it is.
+    """Items of a list and of lists within it; for any other document the document itself.
 
     Items of a typed list may lack `apiVersion` and `kind`: they have the list's.
 

@@ -1,6 +1,6 @@
-"""The rules for names, label names and label values, with the messages of the Kubernetes API server.
+"""Rules for names, label names and label values, with the messages of the Kubernetes API server.
 
-Each function returns what is wrong with a value: an empty list means that it is valid.
+Each function returns the problems of a value: an empty list means that it is valid.
 """
 
 import re
@@ -25,7 +25,7 @@ _LABEL_VALUE_RULE = f"a valid label must be an empty string or {_QUALIFIED_RULE.
 
 
 def dns_label_problems(value: str) -> list[str]:
-    """What keeps a value from being a DNS-1123 label: the name of a namespace, for example."""
+    """Problems of a value as a DNS-1123 label: the name of a namespace, for example."""
     problems = _length(value, 63)
     if re.fullmatch(_LABEL, value):
         return problems
@@ -35,12 +35,12 @@ def dns_label_problems(value: str) -> list[str]:
 
 
 def dns_subdomain_problems(value: str) -> list[str]:
-    """What keeps a value from being a DNS-1123 subdomain: the name of most kinds of objects."""
+    """Problems of a value as a DNS-1123 subdomain: the name of most kinds of objects."""
     return _length(value, 253) + _shape(value, _SUBDOMAIN, _SUBDOMAIN_RULE, "example.com")
 
 
 def label_name_problems(value: str) -> list[str]:
-    """What keeps a value from being the name of a label or annotation: `[prefix/]name`."""
+    """Problems of a value as the name of a label or annotation: `[prefix/]name`."""
     examples = ("MyName", "my.name", "123-abc")
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:

@@ -1,9 +1,9 @@
-"""Plain functions over Kubernetes objects, which are dicts as JSON gives them.
+"""Plain functions over Kubernetes objects, which are dicts as decoded from JSON.
 
-Read access never raises, whatever JSON it meets: `labels({"metadata": {"labels": "boom"}})` is an empty mapping. Not
-every kind has a schema, and one odd object must not stop the watch of all others; so projections read fields by
-`mapping`, `mappings`, `text` and `integer`, for which what has another type is not there. Objects from caches are
-shared; nothing here changes its argument.
+Read access never raises, for any JSON: `labels({"metadata": {"labels": "boom"}})` is an empty mapping. Not every kind
+has a schema, and one odd object must not stop the watch of all others; so projections read fields by `mapping`,
+`mappings`, `text` and `integer`, which treat values of another type as absent. Objects from caches are shared; nothing
+here changes its argument.
 """
 
 import sys
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 DEFAULT_NAMESPACE = "default"
 _LONGEST_VERSION = 20
-"""Digits of an unsigned number of 64 bits."""
+"""Digits of an unsigned 64-bit number."""
 _TRUTHY = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 
 def key_of(name: Key | str) -> Key:
-    """The key of an object, also of a cluster-scoped one that is named by its name alone."""
+    """Key of an object; a cluster-scoped one may be given by its name alone."""
     return Key("", name) if isinstance(name, str) else name
 
 
@@ -38,7 +38,7 @@ def mapping(value: Any) -> Object:
 
 
 def mappings(value: Any) -> list[Object]:
-    """The objects in a list."""
+    """Objects in a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -47,7 +47,7 @@ def text(value: Any) -> str:
 
 
 def texts(value: Any) -> list[str]:
-    """The strings in a list."""
+    """Strings in a list."""
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
 
 
@@ -56,7 +56,7 @@ def integer(value: Any) -> int:
 
 
 def string_map(value: Any) -> dict[str, str]:
-    """The entries of a mapping whose values are strings; null stands for the empty one, as it does for Go."""
+    """Entries of a mapping whose values are strings; null counts as the empty string, as in Go."""
     if not isinstance(value, dict):
         return {}
     for entry in value.values():
@@ -105,15 +105,15 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
 
 
 def object_key(group: str, kind: str, namespace: str, name: str) -> str:
-    """`apps/Deployment/ns/name`; also for cluster-scoped kinds there stands a namespace, save for Namespaces."""
+    """Return `apps/Deployment/ns/name`; cluster-scoped kinds other than Namespaces get the default namespace."""
     if not namespace and kind != "Namespace":
         namespace = DEFAULT_NAMESPACE
-    # Each is kept in many places, for as long as the object is managed: all of them share one string.
+    # Each key is kept in many places, for as long as the object is managed: all of them share one string.
     return sys.intern(f"{group}/{kind}/{namespace}/{name}")
 
 
 def group_of(api_version: str) -> str:
-    """The group of an apiVersion; the core group is the empty string."""
+    """Group of an apiVersion; the core group is the empty string."""
     group, slash, _ = api_version.partition("/")
     return group if slash else ""
 
@@ -121,7 +121,7 @@ def group_of(api_version: str) -> str:
 def condition(obj: Mapping[str, Any], condition_type: str) -> Object | None:
     found = mapping(obj.get("status")).get("conditions")
     if isinstance(found, list):
-        # Asked for often, so without a list of those that are mappings.
+        # Hot path: do not build a list of the mappings.
         for each in found:
             if isinstance(each, dict) and each.get("type") == condition_type:
                 return each
@@ -129,7 +129,7 @@ def condition(obj: Mapping[str, Any], condition_type: str) -> Object | None:
 
 
 def is_truthy(value: str | None) -> bool:
-    """What Go's strconv.ParseBool takes for true; everything else, also None, is false."""
+    """Whether Go's strconv.ParseBool returns true; everything else, also None, is false."""
     return value in _TRUTHY
 
 
@@ -152,12 +152,12 @@ def matches_label_selector(selector: Mapping[str, Any] | None, having: Mapping[s
 
 
 def _listed(values: Any) -> Collection[str]:
-    """As they are: there may be many, for each object that is compared, and what is no text equals no label."""
+    """Values without a copy: there may be many, for each compared object, and a non-text value matches no label."""
     return values if isinstance(values, list) else ()
 
 
 def matches_expression(having: Mapping[str, str], name: str, operator: Any, values: Collection[str]) -> bool:
-    """Whether labels are as one expression of a selector demands. Raises ValueError for an unknown operator."""
+    """Whether labels match one expression of a selector. Raises ValueError for an unknown operator."""
     match operator:
         case "In":
             return name in having and having[name] in values
@@ -172,12 +172,12 @@ def matches_expression(having: Mapping[str, str], name: str, operator: Any, valu
 
 
 def label_selector_text(match_labels: Mapping[str, str]) -> str:
-    """The query parameter form of a map of labels, in a stable order."""
+    """Query parameter form of a map of labels, in a stable order."""
     return ",".join(f"{name}={value}" for name, value in sorted(match_labels.items()))
 
 
 def selector_text(selector: Mapping[str, Any]) -> str:
-    """The query parameter form of a metav1.LabelSelector, sorted by labels.
+    """Query parameter form of a metav1.LabelSelector, sorted by labels.
 
     Raises: ValueError: for an unknown operator.
     """
@@ -205,7 +205,7 @@ def _requirement(name: str, operator: Any, values: Collection[str]) -> str:
 
 
 def controller_of(obj: Mapping[str, Any]) -> Object | None:
-    """The owner reference with `controller: true`, if there is one."""
+    """Owner reference with `controller: true`, if there is one."""
     return next((r for r in mappings(metadata(obj).get("ownerReferences")) if r.get("controller")), None)
 
 
@@ -213,12 +213,12 @@ def controller_of(obj: Mapping[str, Any]) -> Object | None:
 
 
 _MOST_NAMED = 20
-"""Finalizers of one object."""
+"""Maximum number of finalizers in a text."""
 _REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionDiscoveryFailure")
 
 
 def held_by(obj: Object) -> str:
-    """What an object that is being deleted waits for."""
+    """Description of what an object that is being deleted waits for."""
     names = finalizers(obj)
     if obj.get("kind") == "Namespace":
         remaining = [

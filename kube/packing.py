@@ -1,11 +1,11 @@
-"""Objects kept in memory, within bounds: some are as large as etcd takes them, and made to be.
+"""Objects kept in memory, within bounds: some are as large as etcd permits, perhaps on purpose.
 
-As dicts and lists JSON takes up to seventy times its length. So what a store keeps of a large object as JSON is packed
-(`bounded`), and takes no more than its text, compressed; what was unpacked lately stays so, up to a bound for the whole
-process. What projections keep in other forms is small, or it is refused: `TooLargeError` names the bound.
+As dicts and lists JSON takes up to seventy times its length. So stores pack large objects that they keep as JSON
+(`bounded`): one takes no more than its text, compressed; recently unpacked ones stay unpacked, up to a bound for the
+whole process. Values of projections in other forms are small, or refused: `TooLargeError` names the bound.
 
-Whole objects are in no store. `RecentObjects` has the latest ones, most of them compressed: one that is still there
-saves a GET; if it was pushed out by newer ones meanwhile, the GET is made.
+Stores hold no whole objects. `RecentObjects` has the latest ones, most of them compressed: one that is still there
+saves a GET; if newer ones have displaced it, the GET is made.
 """
 
 import contextlib
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     import msgspec
 
 LARGE = 16 << 10
-"""Bytes of a manifest from which on it is not compressed, and is handled in turn with others of that size."""
+"""Bytes of a manifest from which on it is handled in turn with others of that size."""
 _COMPRESS_FROM, _COMPRESS_BELOW = 512, 64 << 10
-"""Bytes; to compress as much as that holds up the event loop for a millisecond."""
+"""Bytes; compressing the upper limit blocks the event loop for a millisecond."""
 _PACKED_FROM = 16 << 10
-"""Bytes as MessagePack; hardly any object of people is larger."""
+"""Bytes as MessagePack; hardly any real object is larger."""
 _UNPACKED = 1 << 20
-"""Bytes of MessagePack of which the objects stay unpacked: those that are read again and again."""
+"""Bytes of MessagePack of the objects that stay unpacked: those that are read again and again."""
 
 _PLAIN_PART = 32
-"""One so many-th of the memory of recent objects is for those that are not compressed yet."""
+"""Denominator of the share of memory for recent objects that are not compressed yet."""
 
 
 class TooLargeError(KubeError):
-    """More would be kept of an object than is kept of any."""
+    """Projection of an object that exceeds the limit of its view."""
 
 
 class Packed:
-    """An object as compressed MessagePack."""
+    """Object as compressed MessagePack."""
 
     __slots__ = ("_body", "_size", "_type")
 
@@ -50,7 +50,7 @@ class Packed:
         self._type, self._body, self._size = type(obj), zlib.compress(body, 1), len(body)
 
     def unpacked(self) -> Object:
-        """Shared, as all that comes from stores."""
+        """Unpacked object; shared, like everything from stores."""
         known = _recent.get(self)
         if known is None:
             known = self._type(_decoder().decode(zlib.decompress(self._body)))
@@ -59,7 +59,7 @@ class Packed:
 
 
 class _Recent:
-    """Objects that were unpacked lately. Args: limit: bytes of them, packed but not compressed."""
+    """Recently unpacked objects. Args: limit: their total size in bytes, packed but not compressed."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -69,7 +69,7 @@ class _Recent:
         found = self._objects.get(packed)
         if found is None:
             return None
-        with contextlib.suppress(KeyError):  # another thread has let it go meanwhile
+        with contextlib.suppress(KeyError):  # another thread has evicted it meanwhile
             self._objects.move_to_end(packed)
         return found[0]
 
@@ -78,7 +78,7 @@ class _Recent:
             return  # another thread has unpacked it meanwhile
         self._objects[packed] = obj, size
         self._size += size
-        # The last one stays whatever its size: it is about to be read.
+        # The last one stays regardless of its size: it is about to be read.
         while self._size > self._limit and len(self._objects) > 1:
             _, (_, freed) = self._objects.popitem(last=False)
             self._size -= freed
@@ -88,9 +88,9 @@ _recent = _Recent(_UNPACKED)
 
 
 def bounded(value: Any, *, most: int) -> Any:
-    """The value as it is kept: packed if it is large JSON.
+    """Value in the form in which it is kept: packed if it is large JSON.
 
-    Args: most: bytes, as MessagePack, of what is not JSON.
+    Args: most: limit for values other than JSON, in bytes as MessagePack.
 
     Raises: TooLargeError; RecursionError: it nests too deeply.
     """
@@ -119,17 +119,17 @@ def _decoder() -> "msgspec.msgpack.Decoder[Any]":
 
 
 def _parts(value: Any) -> Any:
-    """The values of the slots: how a class that is no dataclass is encoded."""
+    """Values of the slots: encoding of a class that is no dataclass."""
     return [getattr(value, name) for name in value.__slots__]
 
 
 def compact(obj: Object) -> bytes:
-    """JSON to be kept: orjson's own result holds on to a buffer of several times its length."""
+    """JSON to keep: orjson's own result holds on to a buffer of several times its length."""
     return bytes(memoryview(orjson.dumps(obj)))
 
 
 def digest(content: Any) -> bytes:
-    """16 bytes over JSON, whatever the order of its fields."""
+    """Hash of 16 bytes over JSON, independent of the order of its fields."""
     try:
         return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
     except TypeError:
@@ -137,7 +137,7 @@ def digest(content: Any) -> bytes:
 
 
 def _digest_of_deep(content: Any) -> bytes:
-    """The digest of content that nests more deeply than orjson writes."""
+    """Digest of content that nests more deeply than orjson supports."""
     hashed, left = hashlib.blake2b(digest_size=16), [content]
     while left:
         value = left.pop()
@@ -155,12 +155,12 @@ def _digest_of_deep(content: Any) -> bytes:
 
 
 def compressed(body: bytes) -> bytes:
-    """JSON of any size as it is kept, for a thread: compressed, unless there is little to win."""
+    """JSON of any size in its stored form, for a thread: compressed, unless that saves little."""
     return zlib.compress(body, 1) if len(body) >= _COMPRESS_FROM else body
 
 
 def packed(body: bytes) -> bytes:
-    """JSON as it is kept: compressed, unless there is little to win or it would take too long."""
+    """JSON in its stored form: compressed, unless that saves little or would take too long."""
     return zlib.compress(body, 1) if _COMPRESS_FROM <= len(body) < _COMPRESS_BELOW else body
 
 
@@ -170,7 +170,7 @@ def unpacked(body: bytes) -> Object:
 
 
 class RecentObjects:
-    """Args: limit: bytes, counted as stored.
+    """Whole objects, the latest versions. Args: limit: bytes, counted as stored.
 
     The newest few are not compressed yet: most objects change again soon after they were written, and a thousand
     that were just created need not be compressed at all, which was 2 % of the CPU of creating them.
@@ -181,7 +181,7 @@ class RecentObjects:
         self._size = 0
         self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
         self._plain: OrderedDict[Hashable, int] = OrderedDict()
-        """The lengths of those that are still to be compressed."""
+        """Lengths of the bodies that are not compressed yet."""
         self._plain_size = 0
 
     def put(self, name: Hashable, obj: Object) -> None:
@@ -206,7 +206,7 @@ class RecentObjects:
         self._size += len(self._bodies[name]) - len(body)
 
     def get(self, name: Hashable, *, version: int) -> Object | None:
-        """The object, if it is here in exactly this version."""
+        """Object, if it is here in exactly this version."""
         body = self._bodies.get(name)
         if body is None:
             return None

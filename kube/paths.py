@@ -1,4 +1,4 @@
-"""Access to objects along a path of fields. Nothing here raises, whatever JSON it meets, or changes its argument."""
+"""Access to objects along a path of fields. Nothing here raises, for any JSON, or changes its argument."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from kube.objects import Object, mapping, mappings
 
 
 def at(obj: Object, *path: str) -> Any:
-    """The value at a path; None if it is not there."""
+    """Value at a path; None if absent."""
     value: Any = obj
     try:
         for name in path:
@@ -14,7 +14,7 @@ def at(obj: Object, *path: str) -> Any:
                 return None
             value = value.get(name)
     except AttributeError:
-        return None  # something else than a mapping stands on the way
+        return None  # a value on the way is no mapping
     return value
 
 
@@ -23,14 +23,14 @@ def mapping_at(obj: Object, *path: str) -> Object:
 
 
 def mappings_at(obj: Object, *path: str) -> list[Object]:
-    """The mappings in the list at a path."""
+    """Mappings in the list at a path."""
     return mappings(at(obj, *path))
 
 
 def with_value(obj: Object, path: tuple[str, ...], value: Any) -> Object:
-    """The object with another value at a path (None removes it), mappings on the way made as needed.
+    """Copy of the object with another value at a path (None removes it); missing mappings on the way are created.
 
-    Nothing changes where something else than a mapping stands on the way.
+    Nothing changes if a value on the way is no mapping.
     """
     name, rest = path[0], path[1:]
     if rest:
@@ -46,5 +46,5 @@ def with_value(obj: Object, path: tuple[str, ...], value: Any) -> Object:
 
 
 def pointer_step(name: str) -> str:
-    """A field's name as a step of a JSON pointer (RFC 6901)."""
+    """Field name as a step of a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name

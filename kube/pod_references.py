@@ -1,7 +1,7 @@
-"""Secrets and ConfigMaps that the spec of a Pod names.
+"""Secrets and ConfigMaps that the spec of a Pod references.
 
-They are found by the names that the Pod API gives to such fields, wherever they stand: in volumes of all kinds, what is
-projected into them, variables, and secrets for pulling images. So a kind of volume that is new is read as well.
+They are found by the names that the Pod API gives to such fields, at any place: in volumes of all kinds, in projected
+sources, in variables, and in secrets for pulling images. So new kinds of volumes are covered as well.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from kube.objects import Object
 from kube.resources import CONFIG_MAPS, SECRETS
 
 _OF_USERS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"})
-"""Fields whose keys are chosen by users: one that is called like a field of the API is none."""
+"""Fields whose keys are chosen by users: a key with the name of an API field is no such field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`holder[field]` is the name of a Secret or ConfigMap."""
+    """Reference: `holder[field]` is the name of a Secret or ConfigMap."""
 
     kind: str
     holder: Object
@@ -29,7 +29,7 @@ class Slot:
 
 
 def slots(pod_spec: object) -> Iterator[Slot]:
-    """In no certain order. What is not of the expected form names nothing. Also for parts of a spec, as `volumes`."""
+    """References in undefined order. Ignores values of unexpected form. Also for parts of a spec, such as `volumes`."""
     left: list[Any] = [pod_spec]
     while left:
         part = left.pop()
@@ -51,13 +51,13 @@ def slots(pod_spec: object) -> Iterator[Slot]:
 
 
 def _kind_named_by(field: str) -> str:
-    """`nodePublishSecretRef` refers to a Secret, `configMapKeyRef` to a ConfigMap."""
+    """Kind of a reference field: `nodePublishSecretRef` refers to a Secret, `configMapKeyRef` to a ConfigMap."""
     if field in {"secret", "secretKeyRef", "secretRef"} or field.endswith("SecretRef"):
         return SECRETS.kind
     return CONFIG_MAPS.kind if field in {"configMap", "configMapKeyRef", "configMapRef"} else ""
 
 
 def slot(kind: str, holder: Any, field: str = "name") -> Iterator[Slot]:
-    """One, if the name is there."""
+    """Reference of one holder; empty if it has no name."""
     if isinstance(holder, dict) and isinstance(holder.get(field), str) and holder[field]:
         yield Slot(kind, holder, field)

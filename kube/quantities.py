@@ -6,7 +6,7 @@ from functools import lru_cache
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])?)", re.ASCII)
 _USUAL_LENGTH = 16
-"""Up to it values are remembered: most objects have the same few."""
+"""Longest value that is cached: most objects have the same few."""
 _SUFFIX = {
     **{
         suffix: Decimal(10) ** exponent
@@ -17,7 +17,7 @@ _SUFFIX = {
 
 
 def parse_quantity(value: str | float) -> Decimal:
-    """The value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
+    """Value of a resource quantity such as `100m`, `1Gi`, `1e3`. Raises ValueError."""
     text = str(value)
     return _remembered(text) if len(text) <= _USUAL_LENGTH else _parsed(text)
 
@@ -36,7 +36,7 @@ def _parsed(value: str) -> Decimal:
 
 
 def added(one: str | float, other: str | float) -> str:
-    """The sum, in the unit of one of both if it is a whole number of it. Raises ValueError."""
+    """Sum, in the unit of one of both if it is a whole number of it. Raises ValueError."""
     total = parse_quantity(one) + parse_quantity(other)
     for unit in (_unit(one), _unit(other), "", "m", "u", "n"):
         amount = total / _SUFFIX.get(unit, Decimal(1))

@@ -1,10 +1,10 @@
-"""What was reported of an object, so that no Event repeats what the pass before has reported.
+"""Reports per object, so that no Event repeats a report of the previous pass.
 
     for message in repeats.news(name, messages):
         recorder.event(obj, "Warning", "NotReady", message)
 
-A pass that reports one thing after another calls `begin`, and `is_new` for each of them. It is all kept in memory: a
-new leader reports once more.
+A pass that reports one thing after another calls `begin`, and `is_new` for each of them. All state is in memory: a new
+leader reports once more.
 """
 
 import time
@@ -22,22 +22,22 @@ class Repeats(Generic[T]):
         self._reported: dict[Key, set[T]] = {}
 
     def begin(self, name: Key) -> None:
-        """A pass over the object begins. What it does not report is new again in the next one."""
+        """Begin a pass over the object. Items that it does not report are new again in the next one."""
         self._before[name] = self._reported.pop(name, set())
 
     def suspend(self, name: Key) -> None:
-        """The pass ended early: what the pass before has reported is no news in the next one, either."""
+        """End the pass early: reports of the previous pass do not count as new in the next one, either."""
         self._reported.setdefault(name, set()).update(self._before.get(name, ()))
 
     def is_new(self, name: Key, item: T) -> bool:
-        """Whether neither this pass nor the one before has reported it. It counts as reported from now on."""
+        """Whether neither this pass nor the previous one has reported it. It counts as reported from now on."""
         reported = self._reported.setdefault(name, set())
         known = item in reported or item in self._before.get(name, ())
         reported.add(item)
         return not known
 
     def news(self, name: Key, items: Iterable[T]) -> list[T]:
-        """All that a pass reports: what of it is new, in its order."""
+        """Filter all reports of a pass: the new ones, in their order."""
         self.begin(name)
         found = [item for item in items if self.is_new(name, item)]
         self._before.pop(name)
@@ -47,17 +47,17 @@ class Repeats(Generic[T]):
         return self._reported.get(name, ())
 
     def all(self) -> Iterator[Collection[T]]:
-        """What was reported last, by object."""
+        """Last reports, by object."""
         return iter(self._reported.values())
 
     def forget(self, name: Key) -> None:
-        """The object is gone, or as it should be."""
+        """Forget an object that is gone, or as desired."""
         self._before.pop(name, None)
         self._reported.pop(name, None)
 
 
 class Reminders:
-    """Which texts are logged of those that come again and again: each at once, and then once in a period.
+    """Texts that recur are logged at once, and then once per period.
 
     Args:
         period: seconds.
@@ -69,7 +69,7 @@ class Reminders:
         self._logged: dict[str, float] = {}
 
     def is_due(self, text: str) -> bool:
-        """It counts as logged from now on if so."""
+        """Whether to log the text now; if so, it counts as logged."""
         now = self._now()
         self._logged = {each: at for each, at in self._logged.items() if now - at < self._period}
         is_due = text not in self._logged

@@ -1,4 +1,4 @@
-"""What a kind is called in paths, and the kinds of Kubernetes itself that programs work with."""
+"""Names of kinds in paths, and the kinds of Kubernetes itself that programs work with."""
 
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -12,12 +12,12 @@ _BY_DOMAIN = (
     *("rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
 )
 BUILT_IN_GROUPS = frozenset((*_BY_NAME, *(f"{name}.k8s.io" for name in _BY_DOMAIN)))
-"""API groups of Kubernetes itself. What an API server serves of them depends on its version alone."""
+"""API groups of Kubernetes itself. The kinds served in them depend only on the version of the API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind as the API server serves it: `Resource("apps", "v1", "Deployment", "deployments", True)`."""
+    """Kind as the API server serves it: `Resource("apps", "v1", "Deployment", "deployments", True)`."""
 
     group: str
     version: str
@@ -25,12 +25,12 @@ class Resource:
     plural: str
     namespaced: bool
     short_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """As kubectl takes them."""
+    """Short names accepted by kubectl."""
     any_size: bool = field(default=False, compare=False, repr=False)
     """Whether a list may be of any size, as lists of built-in kinds: its API server is trusted."""
 
     def __hash__(self) -> int:
-        """The hash of the fields that identify a kind: lookups by kind are on the hot path."""
+        """Hash of the fields that identify a kind: lookups by kind are on the hot path."""
         return hash((self.group, self.plural))
 
     @property
@@ -39,15 +39,16 @@ class Resource:
 
     @property
     def type_meta(self) -> dict[str, str]:
-        """What an object begins with that says of which kind it is."""
+        """Fields of an object that identify its kind."""
         return {"apiVersion": self.api_version, "kind": self.kind}
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection (no name: of all namespaces if none is given) or of one object.
+        """URL path of the collection (no name: of all namespaces if none is given) or of one object.
 
         Raises:
-            NotFound: no object can have this name; the API server takes slashes for such, however they are written,
-                so that it would lead to another one.
+            NotFound: no object can have this name; the API server decodes slashes in any notation, so that the path
+            would
+                lead to another object.
         """
         parts = ["/apis" if self.group else "/api", self.api_version]
         if self.namespaced and namespace:
@@ -60,7 +61,7 @@ class Resource:
         return "/".join(parts)
 
     def reference(self, *, namespace: str = "", name: str, uid: str) -> dict[str, str]:
-        """An object as Events and owner references name it."""
+        """Reference to an object, as in Events and owner references."""
         place = {"namespace": namespace} if namespace else {}
         return {**self.type_meta, **place, "name": name, "uid": uid}
 
@@ -80,7 +81,7 @@ def _segment(what: str, text: str) -> str:
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 EVENTS = Resource("", "v1", "Event", "events", namespaced=True)
 NEW_EVENTS = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
-"""The same objects by their newer API."""
+"""Events in their newer API; the same objects."""
 NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 RESOURCE_QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 SECRETS = Resource("", "v1", "Secret", "secrets", namespaced=True)

@@ -1,8 +1,8 @@
-"""What a CertificateSigningRequest asks for; and how one is made, at the end.
+"""Parse CertificateSigningRequests; and make them, at the end.
 
 The signer reads the same bytes with a parser of its own. Wherever two parsers might read different things, the request
 counts as malformed: several PEM blocks, PEM headers, several lists of extensions, Microsoft's way to list extensions.
-The signature is not checked here, nor is the key: the holder of another key has no use for the certificate.
+The signature is not checked here, nor is the key: the certificate is useless to the holder of another key.
 """
 
 import base64
@@ -59,7 +59,7 @@ class MalformedRequestError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is to be in the certificate."""
+    """Requested contents of the certificate."""
 
     common_names: tuple[str, ...]
     """Usually one."""
@@ -72,7 +72,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningRequest:
-    """Who asks for what. The API server vouches for the user and the groups."""
+    """Requester and requested contents. The API server vouches for the user and the groups."""
 
     username: str
     groups: tuple[str, ...]
@@ -92,20 +92,20 @@ def is_pending(csr: Mapping[str, Any]) -> bool:
 
 
 def is_approved(csr: Mapping[str, Any]) -> bool:
-    """The signer issues its certificate, or has issued it."""
+    """Whether the signer issues its certificate, or has issued it."""
     conditions = mappings(mapping(csr.get("status")).get("conditions"))
     return [each.get("type") for each in conditions if each.get("status") == "True"] == [APPROVED]
 
 
 def with_decision(csr: Object, condition_type: str, reason: str, message: str) -> Object:
-    """The request as its subresource `approval` takes it; the API server adds the times."""
+    """Body of the request for its subresource `approval`; the API server adds the times."""
     condition = {"type": condition_type, "status": "True", "reason": reason, "message": message}
     status = mapping(csr.get("status"))
     return {**csr, "status": {**status, "conditions": [*mappings(status.get("conditions")), condition]}}
 
 
 def parse(csr: Mapping[str, Any]) -> SigningRequest:
-    """Raises MalformedRequestError."""
+    """Parse a CertificateSigningRequest. Raises MalformedRequestError."""
     said = spec(csr)
     return SigningRequest(
         username=text(said.get("username")),
@@ -116,7 +116,7 @@ def parse(csr: Mapping[str, Any]) -> SigningRequest:
 
 
 def asked(request: str) -> Asked:
-    """What the base64 text of `spec.request` asks for. Raises MalformedRequestError."""
+    """Requested contents in the base64 text of `spec.request`. Raises MalformedRequestError."""
     if len(request) > _LONGEST_REQUEST:
         raise MalformedRequestError(f"it is longer than {_LONGEST_REQUEST} characters")
     try:
@@ -125,7 +125,7 @@ def asked(request: str) -> Asked:
         raise MalformedRequestError(f"its base64 encoding is broken: {error}") from error
     try:
         with warnings.catch_warnings():
-            # Names of Nodes, and so common names, are often longer than the 64 characters that X.509 thinks of.
+            # Names of Nodes, and so common names, are often longer than the 64 characters that X.509 permits.
             warnings.simplefilter("ignore")
             return _asked(x509.load_der_x509_csr(der))
     except _UNREADABLE as error:
@@ -193,7 +193,7 @@ def _alternative_names(csr: x509.CertificateSigningRequest) -> x509.SubjectAlter
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whom a certificate is for, as it says itself or as it is asked for: the subject and its other names."""
+    """Subject of a certificate, or of a request for one, and its other names."""
 
     subject: x509.Name
     others: x509.SubjectAlternativeName | None = None
@@ -220,19 +220,19 @@ def holder_of(certificate: Certificate) -> Holder:
 
 
 def public_key(key: PrivateKey) -> bytes:
-    """PKIX, as DER."""
+    """Public key in PKIX form, as DER."""
     return _public(key.public_key())
 
 
 def client(user: str, groups: Iterable[str]) -> Holder:
-    """A user in groups, as API servers see it."""
+    """Holder for a user in groups, as API servers see it."""
     with _long_names():
         names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group, _validate=False) for group in groups]
         return Holder(x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user, _validate=False)]))
 
 
 def make_request(key: ec.EllipticCurvePrivateKey, holder: Holder) -> bytes:
-    """PKCS#10: asks an authority for a certificate."""
+    """Request to a CA for a certificate, in PKCS#10 form, as PEM."""
     with _long_names():
         builder = x509.CertificateSigningRequestBuilder().subject_name(holder.subject)
         if holder.others is not None:
@@ -241,7 +241,7 @@ def make_request(key: ec.EllipticCurvePrivateKey, holder: Holder) -> bytes:
 
 
 def public_key_of_request(pem: bytes) -> bytes | None:
-    """PKIX, as DER; None: it is no request, or has a key of an unknown kind."""
+    """Public key in PKIX form, as DER; None: it is no request, or has a key of an unknown kind."""
     try:
         with _long_names():
             return _public(x509.load_pem_x509_csr(pem).public_key())
@@ -255,7 +255,7 @@ def _public(key: CertificatePublicKeyTypes) -> bytes:
 
 @contextmanager
 def _long_names() -> Iterator[None]:
-    """Names of users are often longer than the 64 characters that X.509 thinks of; API servers take them."""
+    """Permit long names: those of users often exceed the 64 characters of X.509; API servers accept them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield

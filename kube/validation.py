@@ -1,4 +1,4 @@
-"""Errors of fields as the Kubernetes API server words them, and the rules of parts that many kinds have.
+"""Errors of fields in the wording of the Kubernetes API server, and the rules of parts that many kinds have.
 
 An error reads `<path>: <kind>[: <value>][: <detail>]`, for example
 `spec.replicas: Invalid value: -1: must be greater than or equal to 0`.
@@ -16,10 +16,10 @@ from kube.objects import Object
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 MOST_OF_ANNOTATIONS = 256 << 10
-"""Bytes of names and values together."""
+"""Limit for names and values together, in bytes."""
 
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
-"""JSON."""
+"""JSON value."""
 
 
 class ErrorKind(StrEnum):
@@ -34,13 +34,13 @@ class ErrorKind(StrEnum):
 
     @property
     def reason(self) -> str:
-        """What the kind is called among the causes of a Status."""
+        """Name of the kind among the causes of a Status."""
         return f"FieldValue{self.name.title().replace('_', '')}"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field. `value` is the offending value as it is to be shown."""
+    """Error in one field. `value` is the offending value in its displayed form."""
 
     kind: ErrorKind
     path: str
@@ -49,7 +49,7 @@ class FieldError:
 
     @property
     def body(self) -> str:
-        """All but the path."""
+        """Error without the path."""
         return ": ".join(part for part in (self.kind, self.value, self.detail) if part)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class FieldError:
 
 
 def invalid_status(*, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Object:
-    """The Status by which an API server refuses an object, 422. Equal texts stand only once in its message."""
+    """Status by which an API server refuses an object, 422. Its message lists equal texts only once."""
     texts = list(dict.fromkeys(map(str, errors)))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     causes = [{"reason": error.kind.reason, "message": error.body, "field": error.path} for error in errors]
@@ -87,7 +87,7 @@ def invalid(path: str, value: Value, detail: str) -> FieldError:
 
 
 def invalid_for(path: str, value: Value, problems: Iterable[str]) -> Iterator[FieldError]:
-    """An error for each problem, as the functions of `kube.names` find them."""
+    """An error for each problem found by the functions of `kube.names`."""
     return (invalid(path, value, problem) for problem in problems)
 
 
@@ -119,28 +119,28 @@ def too_many(path: str, count: int, *, most: int) -> FieldError:
 
 
 def shown(value: Value) -> str:
-    """A value as Go prints it in such an error: strings in quotes, whole numbers without a fraction, compact JSON."""
+    """Format a value as Go prints it in such an error: quoted strings, whole numbers without fraction, compact JSON."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def label_selector_errors(path: str, selector: Mapping[str, Any]) -> Iterator[FieldError]:
-    """The errors of a metav1.LabelSelector."""
+    """Errors of a metav1.LabelSelector."""
     yield from label_errors(f"{path}.matchLabels", selector.get("matchLabels") or {})
     for index, expression in enumerate(selector.get("matchExpressions") or []):
         yield from _expression_errors(f"{path}.matchExpressions[{index}]", expression)
 
 
 def label_errors(path: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
-    """The errors of a map of labels, all at the path of the map."""
+    """Errors of a map of labels, all at the path of the map."""
     for name, value in labels.items():
         yield from _label_name(path, name)
         yield from _label_value(path, value)
 
 
 def annotation_errors(path: str, annotations: Mapping[str, str]) -> Iterator[FieldError]:
-    """The errors of a map of annotations, all at the path of the map."""
+    """Errors of a map of annotations, all at the path of the map."""
     for name in annotations:
         yield from _label_name(path, name.lower())
     if sum(len(name) + len(value) for name, value in annotations.items()) > MOST_OF_ANNOTATIONS:

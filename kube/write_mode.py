@@ -1,28 +1,28 @@
-"""How an API server is asked to write an object."""
+"""Parameters of writes to an API server."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class FieldValidation(StrEnum):
-    """What the API server does about fields that it does not know, or that occur twice."""
+    """Treatment of unknown or duplicate fields by the API server."""
 
     WARN = "Warn"
-    """It warns of them and leaves them out."""
+    """Warn of them and leave them out."""
     STRICT = "Strict"
-    """It refuses the object."""
+    """Refuse the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteMode:
-    """How an object is written."""
+    """Parameters of a write."""
 
     field_validation: FieldValidation | None = None
-    """None: as the API server does by itself."""
+    """None: the API server's default."""
     dry_run: bool = False
-    """Only the answer is made, with defaults and admission; nothing is stored."""
+    """Only compute the answer, with defaults and admission; store nothing."""
     field_manager: str = ""
-    """Who is recorded as having set the fields; by default whom the user agent names."""
+    """Name recorded as the writer of the fields; by default the one in the user agent."""
 
     def parameters(self) -> dict[str, str]:
         chosen = {

@@ -1,8 +1,8 @@
-"""X.509: authorities, and the certificates of servers and clients that they sign.
+"""X.509: CAs, and the certificates of servers and clients that they sign.
 
-Made keys are ECDSA on P-256: a whole cluster's worth takes milliseconds. Keys of RSA are for those who expect such;
-they take a second, beside the event loop (`kube.runtime.threads.KEYS`). Texts are PEM. This module, and
-`kube/signing_requests.py` for what others ask to have signed, are the only ones that import `cryptography`.
+Generated keys are ECDSA on P-256: a whole cluster's worth takes milliseconds. RSA keys are for programs that require
+them; they take a second, off the event loop (`kube.runtime.threads.KEYS`). Texts are PEM. Only this module,
+`kube/signing_requests.py` for requests of others, and `kube/jwt.py` import `cryptography`.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ Certificate = x509.Certificate
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 _SLACK = timedelta(hours=1)
-"""How far the clocks of those who check a certificate may be behind."""
+"""Tolerated lag of the clocks of those who check a certificate."""
 _LONGEST_NAME = 64
 """Characters of a subject's common name."""
 
@@ -51,7 +51,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a certificate says besides its key, its time, and who has signed it."""
+    """Contents of a certificate, except its key, its validity period, and its signer."""
 
     common_name: str
     organizations: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Profile:
     is_authority: bool = False
 
     def says_the_same_as(self, other: "Profile") -> bool:
-        """Whatever the order of names."""
+        """Whether the contents are equal, in any order of names."""
         return (
             self.common_name == other.common_name
             and set(self.organizations) == set(other.organizations)
@@ -80,7 +80,7 @@ def pem(*certificates: Certificate) -> bytes:
 
 
 def read_pair(certificate: bytes, key: bytes, *, is_own: bool = False) -> Pair:
-    """Raises UnusablePair. Of one's `own` keys, numbers are not tested: for RSA that takes a fifth of a second."""
+    """Load a certificate and its key; skip the slow check of RSA numbers if it `is_own`. Raises UnusablePair."""
     try:
         loaded = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, password=None, unsafe_skip_rsa_key_validation=is_own)
@@ -95,7 +95,7 @@ def read_pair(certificate: bytes, key: bytes, *, is_own: bool = False) -> Pair:
 
 
 def read_rsa_key(key: bytes) -> rsa.RSAPrivateKey | None:
-    """One's own; None: it is missing, broken, or of another kind."""
+    """Load an own RSA key; None: it is missing, broken, or of another kind."""
     try:
         private = serialization.load_pem_private_key(key, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -104,7 +104,7 @@ def read_rsa_key(key: bytes) -> rsa.RSAPrivateKey | None:
 
 
 def load_pair(certificate: bytes | None, key: bytes | None) -> Pair | None:
-    """A pair as it is made here; None if it is missing, broken, or has a key of another kind than ECDSA."""
+    """Load a pair that was made here; None if it is missing, broken, or has a key of another kind than ECDSA."""
     try:
         pair = read_pair(certificate or b"", key or b"")
     except UnusablePair:
@@ -113,7 +113,7 @@ def load_pair(certificate: bytes | None, key: bytes | None) -> Pair | None:
 
 
 def load_certificates(bundle: bytes | None) -> tuple[Certificate, ...]:
-    """The certificates of a PEM text; none if it is missing or broken."""
+    """Certificates of a PEM text; none if it is missing or broken."""
     try:
         return tuple(x509.load_pem_x509_certificates(bundle or b""))
     except ValueError:
@@ -153,7 +153,7 @@ def profile_of(certificate: Certificate) -> Profile:
 
 
 def digest(certificate: Certificate) -> bytes:
-    """SHA-256 of it as DER."""
+    """SHA-256 of the certificate as DER."""
     return certificate.fingerprint(hashes.SHA256())
 
 
@@ -169,12 +169,12 @@ def is_signed_by(certificate: Certificate, ca: Certificate) -> bool:
 
 
 def make_signing_key() -> bytes:
-    """A private key for the tokens of service accounts, as SEC 1: an API server does not verify with PKCS #8."""
+    """Private key for the tokens of service accounts, as SEC 1: an API server does not verify with PKCS #8."""
     return key_pem(ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.TraditionalOpenSSL)
 
 
 def make_ca(name: str, *, now: datetime, lifetime: timedelta) -> Pair:
-    """An authority that may sign certificates of servers and clients, and no other authorities.
+    """CA that may sign certificates of servers and clients, and no other CAs.
 
     The time in its name distinguishes it from its predecessors.
     """
@@ -189,7 +189,7 @@ def make_ca(name: str, *, now: datetime, lifetime: timedelta) -> Pair:
 
 
 def make_serving(ca: Pair, names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
-    """A certificate for a server with these DNS names and IP addresses. It does not outlive its authority."""
+    """Certificate for a server with these DNS names and IP addresses. It does not outlive its CA."""
     subject = x509.Name([_common_name(names[0][:_LONGEST_NAME])])
     usage = ExtendedKeyUsageOID.SERVER_AUTH
     return _issued(ca, subject, usage, since=now - _SLACK, until=now + lifetime, names=names)
@@ -198,10 +198,10 @@ def make_serving(ca: Pair, names: Sequence[str], *, now: datetime, lifetime: tim
 def make_client(
     ca: Pair, user: str, groups: Iterable[str] = (), *, now: datetime, lifetime: timedelta, slack: timedelta = _SLACK
 ) -> Pair:
-    """A certificate that an API server accepts for a user in groups. It does not outlive its authority.
+    """Certificate that an API server accepts for a user in groups. It does not outlive its CA.
 
-    A user's name that is too long for a certificate is cut, and ends with a hash that distinguishes it. `slack` is how
-    far the clock of the API server may be behind.
+    A user's name that is too long for a certificate is cut, and ends with a hash that distinguishes it. `slack` is the
+    tolerated lag of the API server's clock.
     """
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*organizations, _common_name(_fitting(user))])
@@ -213,12 +213,12 @@ def make_rsa_key(bits: int) -> rsa.RSAPrivateKey:
 
 
 def rsa_key_pem(key: PrivateKey) -> bytes:
-    """As PKCS #1, which older programs read, too."""
+    """Key as PKCS #1, which older programs read, too."""
     return key_pem(key, serialization.PrivateFormat.TraditionalOpenSSL)
 
 
 def ssh_public_key(key: PrivateKey) -> bytes:
-    """A line of authorized_keys."""
+    """Line for authorized_keys."""
     form = serialization.PublicFormat.OpenSSH
     return key.public_key().public_bytes(serialization.Encoding.OpenSSH, form) + b"\n"
 
@@ -226,7 +226,7 @@ def ssh_public_key(key: PrivateKey) -> bytes:
 def make_from_profile(
     profile: Profile, key: PrivateKey, *, ca: Pair | None, now: datetime, lifetime: timedelta
 ) -> Pair:
-    """A certificate for a key; without `ca` it signs itself. It may outlive its authority."""
+    """Certificate for a key; self-signed without `ca`. It may outlive its CA."""
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in profile.organizations]
     subject = x509.Name([*organizations, _common_name(profile.common_name)])
     usages = [
@@ -244,7 +244,7 @@ def make_from_profile(
     if ca:
         builder = builder.add_extension(_authority(ca), critical=False)
     if profile.names:
-        # Addresses may come as two names that are one.
+        # Two spellings may be of one address.
         alternatives = [_general_name(name) for name in dict.fromkeys(map(_canonical, profile.names))]
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     return Pair(builder.sign(ca.key if ca else key, hashes.SHA256()), key)
@@ -293,7 +293,7 @@ def _certificate(
 
 
 def _authority(ca: Pair) -> x509.AuthorityKeyIdentifier:
-    """By the identifier that the authority has: not all compute it from the key in the same way."""
+    """Identifier of the CA as stated in its certificate: not all compute it from the key in the same way."""
     try:
         own = ca.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except (x509.ExtensionNotFound, ValueError):

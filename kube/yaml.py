@@ -1,8 +1,8 @@
-"""YAML as Go's sigs.k8s.io/yaml reads it: the 1.1 flavour of go-yaml v2, turned into what JSON can hold.
+"""YAML as Go's sigs.k8s.io/yaml reads it: the 1.1 flavour of go-yaml v2, converted into JSON values.
 
 Manifests are written for that reader, and a document that reads differently here would change or break what
 runs in a cluster. PyYAML's own rules differ in many small ways (`y`, `0o644`, `1e3`, `12:30`, `2024-01-02`,
-`=`), so only its C parser is used; what scalars mean is decided here. Parser events become nodes in C, and one
+`=`), so only its C parser is used; the meaning of scalars is decided here. Parser events become nodes in C, and one
 pass over the nodes makes values: as fast as PyYAML's safe loader.
 
 Input is not trusted to be small or shallow. Nodes are counted while they are composed and again while anchors
@@ -30,21 +30,22 @@ MAX_DEPTH = 200
 
 
 MAX_NODES = 150_000
-"""The most values of one document: what is freed when it was read is freed in one go, while the whole process waits."""
+"""Maximum number of values of one document: freeing them after reading happens in one go, and blocks the process."""
 
 
 MOST_EXPANDED = 50_000
-"""Values that anchors and merge keys add to what stands in the text, of all that is decoded together: a few hundred
-bytes unfold to any number, and each takes time and memory like one that stands there."""
+"""Limit for values that anchors and merge keys add to those in the text, of everything decoded together: a few hundred
+bytes expand to any number, and each takes time and memory like one in the text.
+"""
 
 
 class DialectError(ValueError):
-    """The text is no YAML, or holds what JSON can't; the message fits into one line."""
+    """The text is no YAML, or contains values that JSON can't represent; the message fits into one line."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """How many values (keys included) may still be made; shared by all that is decoded together."""
+    """Number of values (keys included) that may still be made; shared by everything decoded together."""
 
     values: int
     characters: int = sys.maxsize
@@ -68,7 +69,7 @@ class Budget:
 
 
 def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
-    """The value of the one document in `text`; None for an empty one.
+    """Value of the one document in `text`; None for an empty one.
 
     Text after a line `...` is not read. Any other text after the end of the document is an error, since it
     would be lost silently.
@@ -95,7 +96,7 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
 
 
 def _expanded(root: Node, budget: Budget, nodes: int) -> Any:
-    """The value of a document of so many nodes."""
+    """Value of a document of so many nodes."""
     before = budget.values
     budget.values = limit = min(before, nodes + budget.expanded)
     try:
@@ -129,7 +130,7 @@ _DOCUMENT_END = re.compile(rb"^\.\.\.(?:\s|$)", re.MULTILINE)
 
 
 def _is_ended(text: bytes | str) -> bool:
-    """Whether a line says that the document ends, so that what follows is left out on purpose."""
+    """Whether a line ends the document explicitly, so that the text after it is ignored on purpose."""
     return _DOCUMENT_END.search(text.encode() if isinstance(text, str) else text) is not None
 
 
@@ -140,14 +141,14 @@ def _located(error: yaml.MarkedYAMLError, first_line: int) -> str:
     mark = error.problem_mark or error.context_mark
     problem = " ".join(str(error.problem or error.context or "not readable").split())
     if problem.startswith(_UNDEFINED_ALIAS):
-        problem = _UNDEFINED_ALIAS  # what stands behind it may be a password that begins with an asterisk
+        problem = _UNDEFINED_ALIAS  # the rest may be a password that begins with an asterisk
     return f"line {first_line + mark.line}: {problem}" if mark else problem
 
 
 # --- from text to nodes
 
 _PLAIN = "plain"
-"""Stands for the tag of an untagged, unquoted scalar: what it means is decided when it is made a value."""
+"""Placeholder tag of an untagged, unquoted scalar: its meaning is decided when it is made a value."""
 _STR = "tag:yaml.org,2002:str"
 _INT = "tag:yaml.org,2002:int"
 _FLOAT = "tag:yaml.org,2002:float"
@@ -186,7 +187,7 @@ class _Composer(CParser):
 
 
 class _RenamingComposer(Composer, _Composer):
-    """Lets an anchor be defined anew, which YAML allows and PyYAML's faster composer doesn't."""
+    """Permits redefinition of an anchor, which YAML allows and PyYAML's faster composer doesn't."""
 
     def __init__(self, text: bytes | str, *, budget: Budget) -> None:
         _Composer.__init__(self, text, budget=budget)
@@ -215,7 +216,7 @@ def _value(node: Node, budget: Budget, depth: int) -> Any:
 
 
 def _mapping(node: MappingNode, budget: Budget, depth: int) -> dict[str, Any]:
-    # In order, the last one wins: so go-yaml treats equal keys, and merged ones too.
+    # In order, the last one wins: as in go-yaml for equal keys, and merged ones too.
     result: dict[str, Any] = {}
     seen: set[str] = set()
     for key, value in node.value:
@@ -301,7 +302,7 @@ _LONGEST_INTEGER = 80
 
 
 def plain_scalar(text: str) -> str | bool | float | None:
-    """What an unquoted scalar means."""
+    """Meaning of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -321,14 +322,14 @@ def plain_scalar(text: str) -> str | bool | float | None:
 
 
 def json_number(value: float) -> float:
-    """As Go writes it to JSON: whole numbers without a point, or an integer field would refuse them."""
+    """Number as Go writes it to JSON: whole numbers without a point, or an integer field would refuse them."""
     if not math.isfinite(value):
         raise DialectError("infinity and not-a-number have no place in JSON; put them into quotes")
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 
 def _float_key(value: float) -> str:
-    """A key such as `1.5`: the shortest text that means the same as a 32-bit float, as Go's %g prints it."""
+    """Key such as `1.5`: the shortest text for the same 32-bit float, as Go's %g prints it."""
     if math.isinf(value):
         return ".inf" if value > 0 else "-.inf"
     if math.isnan(value):
@@ -347,11 +348,11 @@ def _float_key(value: float) -> str:
 
 
 DEEPEST_NESTING = 64
-"""For what other loaders are to read: libyaml's composer recurses in C, and unlimited depth would crash the process."""
+"""Limit for the input of other loaders: libyaml's composer recurses in C, and unlimited depth would crash it."""
 
 
 def check_structure(text: bytes | str, *, aliases: bool, events: int = sys.maxsize) -> None:
-    """Refuse what would take all memory or the whole stack, before it is loaded.
+    """Refuse content that would take all memory or the whole stack, before it is loaded.
 
     A list or an object is two events, anything else is one.
 
@@ -377,7 +378,7 @@ def check_structure(text: bytes | str, *, aliases: bool, events: int = sys.maxsi
 
 
 class Dumper(yaml.SafeDumper):
-    """Texts that other readers of YAML might take for numbers, times or truth values are quoted."""
+    """Quotes texts that other readers of YAML might interpret as numbers, times or truth values."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Completion in a shell.
 
 kubectl completes `kubectl mr` by a program `kubectl_complete-mr`, which gets the words so far as its arguments; the
-last line that it prints says what the shell is to do with the others. So it is for the other plugins.
+last line that it prints is the directive for the shell about the others. The other plugins work the same way.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ def print_completions(app: click.Command, program: str) -> None:
 
 
 def _variable(program: str) -> str:
-    """By which the scripts ask it, after click's rule."""
+    """Variable by which the scripts request completion, after click's rule."""
     return f"_{program.upper().replace('-', '_')}_COMPLETE"
 
 
-# --- of the program itself
+# --- scripts of the program itself
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Of the completion of a shell, in the home directory."""
+    """Location of the completion script of a shell, in the home directory."""
 
     script: str
-    """With a place for the name of the program."""
+    """Path, with a place for the name of the program."""
     loaded_by: str = ""
-    """The file of the shell that has to name the script; none: the shell finds it."""
+    """Start file of the shell that has to source the script; empty: the shell finds it."""
     before: str = ""
 
 
@@ -61,12 +61,12 @@ _PLACES = {
 
 
 def show(command: click.Command, program: str) -> None:
-    """The script for the shell that $SHELL names. Raises click.UsageError: there is none for it."""
+    """Print the script for the shell that $SHELL names. Raises click.UsageError: there is none for it."""
     click.echo(_script(command, program, _shell()))
 
 
 def install(command: click.Command, program: str) -> None:
-    """The same into a file that the shell loads when it starts; a second time changes nothing."""
+    """Write the script to a file that the shell loads when it starts; a second time changes nothing."""
     shell = _shell()
     place = _PLACES[shell]
     file = Path.home() / place.script.format(program)
@@ -98,7 +98,7 @@ def _script(command: click.Command, program: str, shell: str) -> str:
     return made_by(command, {}, program, _variable(program)).source()
 
 
-# --- of names of objects: they come soon or not at all, without errors
+# --- names of objects: they come soon or not at all, without errors
 
 
 _SECONDS = 2.0
@@ -106,13 +106,13 @@ _MOST = 500
 
 
 def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Of the objects of a kind, in the namespace that the flags name if they are in one."""
+    """Names of the objects of a kind, in the namespace that the flags name if the kind is namespaced."""
     where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
     try:
         return sorted(
             name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and is_visible(name)
         )
-    except Exception:  # noqa: BLE001 - no completion is the answer to whatever goes wrong
+    except Exception:  # noqa: BLE001 - any failure means no completion
         return []
 
 

@@ -1,10 +1,10 @@
-"""What a command can't go on with."""
+"""Errors that end a command."""
 
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """The message says what is wrong, `details` in lines of their own where, `hint` what can be done about it."""
+    """Error for the user: the message states the problem, `details` the places, one per line, `hint` the remedy."""
 
     def __init__(self, message: str, *, details: Iterable[str] = (), hint: str = "") -> None:
         self.lines = (message, *details)
@@ -13,16 +13,16 @@ class UserError(Exception):
 
 
 def not_found(kind: str, name: str, known: Iterable[str], *, where: str, remedy: str) -> UserError:
-    """Something that does not exist; the message suggests similar names.
+    """Error about a missing object; the message suggests similar names.
 
-    Names are compared alone: what all share, their namespace, would make all of them similar.
+    Only names are compared: the common namespace would make all of them similar.
 
     Args:
-        kind: of what is missing.
-        name: of what is missing.
-        known: the names that exist.
-        where: what goes before each name.
-        remedy: what to do if no name is similar.
+        kind: of the missing object.
+        name: of the missing object.
+        known: existing names.
+        where: prefix of each name.
+        remedy: hint if no name is similar.
     """
     from difflib import get_close_matches  # only here: few calls end so
 

@@ -1,12 +1,12 @@
-"""Applying sets of objects: what differs is written, what was an owner's and is not desired any more is removed.
+"""Apply sets of objects: write those that differ, remove those of an owner that are no longer desired.
 
 kinds           watches of the kinds that some owner has
-live_objects    what is known of the live objects, and which of them are as they were accepted
-application     one object that is to be as it is desired: create, update, conflicts, refusals
+live_objects    observed state of the live objects, and whether it is still the accepted one
+application     write one object: create, update, conflicts, refusals
 object_sets     `ObjectSets.apply`: all objects of an owner
-scaled          replicas of what an autoscaler of the same set scales
-shared_objects  labels and annotations of objects that others own as well
+scaled          replicas of targets of an autoscaler in the same set
+shared_objects  labels and annotations of objects that have other owners as well
 
-In steady state nothing is asked and nothing written. Which label, annotations and field manager mark an object is the
-caller's to say. A controller with rules of its own derives from `Application`, and uses the rest as it is.
+In steady state there are neither reads nor writes. The caller chooses the label, the annotations and the field manager
+that mark an object. A controller with rules of its own derives from `Application` and reuses the rest.
 """

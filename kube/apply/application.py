@@ -1,8 +1,8 @@
-"""One object that is to be as it is desired.
+"""Write one object to its desired state.
 
-An object costs nothing if it is as it was after the last pass and the same is desired, one call if it is new or has to
-be changed, and a read before that only if nothing is known of it. What another writer has changed in between is read
-and compared anew. By which rules an object is merged, compared and refused, a subclass says.
+An object costs nothing if neither it nor the desired state has changed since the last pass, one call if it is new or
+has to be changed, and a read before that only if it is unknown. An object that another writer has changed in between is
+read and compared again. Subclasses define how an object is merged, compared and refused.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from kube.runtime.client import Client
 from kube.runtime.threads import OBJECTS
 
 _OFF_THE_LOOP = 256 << 10
-"""Bytes of a manifest from which on what is computed from it may take long enough that others would feel it."""
+"""Bytes of a manifest above which computations may block the event loop noticeably, so they run in a thread."""
 _COPIES = 6
-"""How many times its size a large object takes while it is written: parsed, merged, as JSON, encrypted, the answer."""
+"""Memory for writing a large object, as a multiple of its size: parsed, merged, JSON, encrypted, response."""
 _ATTEMPTS = 4
 _WORKERS = 10
 
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What is desired of one object."""
+    """Desired state of one object."""
 
     resource: Resource
     key: Key
@@ -43,22 +43,22 @@ class Desired:
     size: int
     """Bytes of its manifest."""
     fingerprint: bytes
-    """Of all that the object depends on: its manifest, and the rules for it."""
+    """Hash of all inputs of the object: its manifest, and the rules for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of it."""
+    """Result of a write."""
 
     before: Object | None
-    """None: it was created."""
+    """None if it was created."""
     after: Object
     differs: bool = True
-    """False: it was as desired, and was written only if that is always done."""
+    """False: it was as desired, and was written only because of `always`."""
 
 
 async def computed(size: int, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The value of a pure function of a manifest of so many bytes, in a thread if it is large."""
+    """Compute a pure function of a manifest with this many bytes, in a thread if it is large."""
     if size < _OFF_THE_LOOP:
         return compute(*args, **kwargs)
     return await OBJECTS.compute(compute, *args, **kwargs)
@@ -68,9 +68,9 @@ class Application(ABC):
     """See the module.
 
     Args:
-        client: by which is written.
-        applied: fingerprints of what this process has applied, by name.
-        always: whether it is written even if it is as desired.
+        client: client for the writes.
+        applied: fingerprints applied by this process, by name.
+        always: write even if the object is as desired.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class Application(ABC):
     # --- the rules
 
     async def prepare(self) -> None:
-        """Called before anything is read: what the other rules need is made ready."""
+        """Prepare for the other rules; called before any read."""
         await self.turn()
 
     @abstractmethod
     async def check(self, live: Object) -> None:
-        """Raises what says why the live object may not be written."""
+        """Check whether the live object may be written; raise an error that states the reason if not."""
 
     @abstractmethod
     def merged(self, live: Object | None) -> Object:
@@ -109,39 +109,39 @@ class Application(ABC):
         """Whether the live object has to be written; pure."""
 
     async def send(self, write: Callable[..., Awaitable[Object]], body: Object) -> Object:
-        """The answer to a write."""
+        """Send a write and return the response."""
         return await write(self._resource, body)
 
     async def refused(self, live: Object, merged: Object, error: Invalid) -> Never:  # noqa: ARG002 - for other rules
-        """The API server does not take the update."""
+        """Handle an update that the API server rejects as invalid."""
         raise error
 
     # --- the work
 
     def is_up_to_date(self) -> bool:
-        """Whether memory shows that there is nothing to do."""
+        """Whether there is nothing to do, according to memory."""
         is_same = self._applied.get(self._desired.name) == self._desired.fingerprint
         return is_same and self._live.is_accepted(self._resource, self._key)
 
     async def write(self) -> Written:
-        """Make it as it is desired. Raises KubeError, and what the rules raise."""
+        """Write the desired state. Raises KubeError, and errors of the rules."""
         if self._desired.size < _OFF_THE_LOOP:
             return await self._attempts()
         async with self._live.memory.hold(_COPIES * self._desired.size):
             return await self._attempts()
 
     def is_absent(self) -> bool:
-        """Whether it is not there as far as is known: then it is created without asking first."""
+        """Whether it is absent as far as known: then it is created without a read."""
         is_unknown = self._live.observed(self._resource, self._key) is None
         return is_unknown and self._live.sees(self._resource, self._key)
 
     async def read(self, *, again: bool = False) -> Object | None:
-        """The live object. Args: again: what is known of it is out of date."""
+        """Read the live object. Args: again: the cached state is stale."""
         read = self._live.read_live if again else self._live.read
         return await read(self._resource, self._key)
 
     async def accept(self, live: Object) -> None:
-        """The live object is as desired."""
+        """Record that the live object is as desired."""
         content = self._live.content_of(self._resource, live)
         if content is None:
             await self.turn()
@@ -150,12 +150,12 @@ class Application(ABC):
         self._applied[self._desired.name] = self._desired.fingerprint
 
     async def turn(self) -> None:
-        """Before something is computed that may take milliseconds."""
+        """Yield to others before a computation that may take milliseconds."""
         if self._desired.size >= LARGE:
             await self._live.turn()
 
     async def computed(self, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The value of a pure function of the manifest, in a thread if it is large."""
+        """Compute a pure function of the manifest, in a thread if it is large."""
         return await computed(self._desired.size, compute, *args, **kwargs)
 
     async def _attempts(self) -> Written:
@@ -195,7 +195,7 @@ class Application(ABC):
 
 
 async def for_each(step: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
-    """The results, in order; by a few tasks only, since to start thousands would hold the event loop."""
+    """Results in order, computed by a few tasks only: starting thousands would block the event loop."""
     if len(items) == 1:
         return [await step(items[0])]
     results: dict[int, R] = {}

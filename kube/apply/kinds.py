@@ -1,14 +1,13 @@
-"""Which kinds are watched, for which owners, and what is kept of the objects.
+"""Watched kinds, the owners that need them, and the parts of their objects that are kept.
 
-Several controllers look at the objects of the same kinds, but each at something else: one at whether they are as they
-were applied, others at their health and progress. For each kind that some owner needs there is one watch of the objects
-that carry a label, from its first owner to its last. A controller has a `Part` of it: a function to what it wants to
-keep of an object. So an event is received and decoded once, and what stays in memory is small.
+Several controllers need different facts about objects of the same kinds: one whether they are as applied, others their
+health and progress. Each kind that some owner needs has one watch of the objects with a label, from its first owner to
+its last. A controller has a `Part` of it: a function from an object to the facts that it keeps. So an event is received
+and decoded once, and little stays in memory.
 
-A Job may say that it is to be cleaned up when it has finished (`ttlSecondsAfterFinished`). One that was seen to finish
-before it went has done what it was there for: what was kept of it stays available (`Part.finished`), so that no
-controller misses it, or creates it again and again. What an owner remembers beyond the life of this process is given
-to `presume_finished`.
+A Job may be cleaned up after it has finished (`ttlSecondsAfterFinished`). The kept facts of a Job that was observed as
+finished before its deletion stay available (`Part.finished`), so that no controller misses it, or creates it again and
+again. `presume_finished` adds Jobs that an owner remembers beyond the life of this process.
 """
 
 import asyncio
@@ -26,16 +25,16 @@ T = TypeVar("T")
 
 _LIST_SECONDS = 20.0
 _OTHERS_LIST_SECONDS = 2.0
-"""Of kinds that may hang on another server: a conversion webhook, an aggregated API."""
+"""Timeout for kinds that may depend on another server: a conversion webhook, an aggregated API."""
 _FINISHED_JOBS = 10_000
-"""Remembered at most."""
+"""Maximum number of remembered Jobs."""
 
 Kept = tuple[Any, ...]
-"""What the parts keep of an object, in the order of the parts, and at the end whether it is a Job to be cleaned up."""
+"""Facts kept of an object, in the order of the parts; the last is whether it is a finished Job to be cleaned up."""
 
 
 class ManagedKinds:
-    """The watches of one cluster; the parts are made before the first is used."""
+    """Watches of one cluster; all parts are made before the first watch."""
 
     def __init__(self, caches: Caches, *, label_selector: str) -> None:
         self.caches = caches
@@ -44,7 +43,7 @@ class ManagedKinds:
         self._stores: dict[Resource, Store[Kept]] = {}
         self._users: Counter[Resource] = Counter()
         self._list_until: dict[Resource, float] = {}
-        """Until when the first list of a kind is waited for, by all together; monotonic."""
+        """Deadline for the first list of a kind, shared by all waiting callers; monotonic."""
         self._finished: OrderedDict[tuple[Resource, Key], Kept] = OrderedDict()
 
     def part(
@@ -54,11 +53,11 @@ class ManagedKinds:
         on_change: Callable[[Resource, Change[T]], None],
         index: Callable[[T], Iterable[Hashable]] = lambda _: (),
     ) -> "Part[T]":
-        """A reader of the watches.
+        """Add a reader of the watches.
 
         Args:
-            keep: what it wants to know of an object; it must not change the object.
-            on_change: called for each change of what is kept, also for what a list brings.
+            keep: returns the facts to keep of an object; it must not change the object.
+            on_change: called for each change of the kept facts, also for objects of a list.
             index: the values under which `Part.by_index` finds an object.
         """
         if self._stores:
@@ -74,7 +73,7 @@ class ManagedKinds:
         return self._finished.get((resource, key))
 
     def presume_finished(self, resource: Resource, obj: Object) -> None:
-        """Take this for the last state of a Job that has finished and was cleaned up, until it is seen."""
+        """Take this as the last state of a Job that has finished and was cleaned up, until it is observed."""
         store, name = self._stores.get(resource), key(obj)
         if store is not None and store.get(name) is not None:
             return
@@ -100,7 +99,7 @@ class ManagedKinds:
             await self._release(unused)
 
     async def listed(self, resources: Iterable[Resource]) -> None:
-        """Wait until these kinds have their lists or could not get them; not for ever."""
+        """Wait until these kinds are listed or their lists have failed, up to a timeout."""
         now = time.monotonic()
         waiting = [
             (self._stores[each].view, left)
@@ -133,7 +132,7 @@ class ManagedKinds:
         self._stores[resource] = store
         seconds = _LIST_SECONDS if resource.group in BUILT_IN_GROUPS else _OTHERS_LIST_SECONDS
         self._list_until[resource] = time.monotonic() + seconds
-        # First, so that all other subscribers find it done.
+        # Subscribe first, so that all other subscribers find it done.
         store.subscribe(partial(self._remember, resource))
         for part in parts:
             store.subscribe(partial(part.changed, resource))
@@ -151,12 +150,12 @@ class ManagedKinds:
                 self._finished.popitem(last=False)
 
     async def _release(self, stores: Sequence[Store[Kept]]) -> None:
-        # Shielded: a pass that runs into its time limit here must not leave watches behind.
+        # Shielded: a pass that times out here must not leave watches behind.
         await asyncio.shield(asyncio.gather(*(self.caches.release(store.view) for store in stores)))
 
 
 class Part(Generic[T]):
-    """What one controller keeps of the objects; made by `ManagedKinds.part`."""
+    """Facts that one controller keeps of the objects; made by `ManagedKinds.part`."""
 
     def __init__(
         self,
@@ -175,7 +174,7 @@ class Part(Generic[T]):
         self._used: dict[Hashable, frozenset[Resource]] = {}
 
     async def use(self, owner: Hashable, resources: Iterable[Resource]) -> None:
-        """Watch these kinds for an owner, and no others; returns when they were listed."""
+        """Watch exactly these kinds for an owner; returns when they are listed."""
         after, before = frozenset(resources), self._used.get(owner, frozenset())
         if after:
             self._used[owner] = after
@@ -191,7 +190,7 @@ class Part(Generic[T]):
         return None if kept is None else self._own(kept)
 
     def finished(self, resource: Resource, key: Key) -> T | None:
-        """What was kept of a Job that has finished and was cleaned up."""
+        """Facts kept of a Job that has finished and was cleaned up."""
         kept = self._kinds.finished(resource, key)
         return None if kept is None else self._own(kept)
 
@@ -202,16 +201,16 @@ class Part(Generic[T]):
         return [(key, self._own(kept)) for key, kept in store.by_index(str(self.number), value)]
 
     def is_listed(self, resource: Resource) -> bool:
-        """Whether there was a complete list of the kind."""
+        """Whether the kind has been listed completely."""
         store = self._kinds.store(resource)
         return store is not None and store.synced.is_set()
 
     def sees(self, resource: Resource, key: Key) -> bool:
-        """Whether an object that carries the label would be known; if not, it has to be read."""
+        """Whether an object with the label would be in the cache; if not, it has to be read."""
         return self.is_listed(resource) and self._kinds.caches.covers(resource, key.namespace)
 
     def observe(self, resource: Resource, obj: Object) -> None:
-        """Take over the answer to an own write of an object that carries the label."""
+        """Take over the response to an own write of an object with the label."""
         store = self._kinds.store(resource)
         if store is not None:
             store.observe(obj)
@@ -229,7 +228,7 @@ class Part(Generic[T]):
 
 
 def is_cleaned_up(resource: Resource, obj: Object) -> bool:
-    """Whether it is a Job that has finished and is going to be deleted for that."""
+    """Whether this is a finished Job that will be deleted because of its TTL."""
     if (resource.group, resource.kind) != ("batch", "Job"):
         return False
     has_ttl = spec(obj).get("ttlSecondsAfterFinished") is not None

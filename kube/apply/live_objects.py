@@ -1,13 +1,13 @@
-"""The live objects of owners, seen through watches.
+"""Live objects of owners, observed through watches.
 
-For each kind that some owner has there is one watch of the objects that carry a label (`kinds`). Of each object only
-little is kept (`Observed`): above all a hash of its content. What was last applied, or found to be right, is remembered
-as such a hash too (`accept`); so 'is everything as it should be' is answered from memory, a status update of a
-Deployment wakes no one, and a manual change shows at once: its event has another hash.
+Each kind that some owner has is watched by label (`kinds`). Little is kept of each object (`Observed`): above all a
+hash of its content. The last applied or accepted state is remembered as such a hash, too (`accept`). So whether
+everything is as desired is answered from memory, a status update of a Deployment triggers nothing, and a manual change
+is noticed at once: its event has another hash.
 
-Whole objects are held compressed, in a bounded memory, so that the pass that has to change one needs no read. An
-object that is not in the store may still exist (its label may have been taken off), so it is read, or its creation
-fails with 'already exists'.
+Whole objects are held compressed, in bounded memory, so that the pass that changes one needs no read. An object that is
+not in the store may still exist (its label may have been removed), so it is read, or its creation fails with 'already
+exists'.
 """
 
 import asyncio
@@ -42,25 +42,25 @@ from kube.runtime.limiter import ByteBudget
 
 _LARGE_AT_ONCE = 24 << 20
 _RECENT = 64 << 20
-"""Bytes of memory for live objects, compressed; a hundred thousand of usual size. Each more costs a read."""
+"""Bytes of memory for live objects, compressed: a hundred thousand of usual size. Each beyond costs a read."""
 
 
 @dataclass(slots=True)
 class Observed:
-    """What is known of a live object. Treat as immutable; not frozen because construction is on the hot path."""
+    """Observed state of a live object. Treat as immutable; not frozen because construction is on the hot path."""
 
     uid: str
     version: int
     content: bytes
     """See `differences.content_hash`."""
     origin: str
-    """The owner that its annotation names; empty if there is none."""
+    """Owner according to the annotation; empty if there is none."""
     deletion_timestamp: str
     """Empty if it is not being deleted."""
     held_by: str
-    """What it waits for then."""
+    """Description of what its deletion waits for; empty if it is not being deleted."""
     has_marks: bool
-    """Whether annotations or labels have a say in its removal, so that it has to be read before."""
+    """Whether annotations or labels influence its removal, so that it has to be read before."""
     finalizers: tuple[str, ...] = ()
 
     @property
@@ -69,14 +69,14 @@ class Observed:
 
 
 class LiveObjects:
-    """The objects in one cluster that carry a label.
+    """Objects in one cluster that carry a label.
 
     Args:
         kinds: the watches.
-        origin: the annotation that names the owner of an object.
-        marks: annotations and labels that have a say in the removal of an object.
-        on_change: called with the owner of an object that is not as it was accepted.
-        finds_by_owner: whether `owned` is asked.
+        origin: the annotation with the owner of an object.
+        marks: annotations and labels that influence the removal of an object.
+        on_change: called with the owner of an object that is not as accepted.
+        finds_by_owner: whether `owned` is used.
     """
 
     def __init__(
@@ -101,34 +101,34 @@ class LiveObjects:
         self._recent = RecentObjects(limit=_RECENT)
         self._accepted: dict[str, bytes] = {}
         self._answer: tuple[Object, bytes] | None = None
-        """An answer that is just being taken over, with its hash."""
+        """Response that is just being taken over, with its hash."""
         self._being_written: dict[str, set[str]] = {}
-        """Objects that are being written just now, and the owners to be called if they are not as accepted then."""
+        """Objects being written, and the owners to notify if the object is not as accepted afterwards."""
         self._turns = asyncio.Lock()
         self.memory = ByteBudget(_LARGE_AT_ONCE)
-        """For large objects that are being written."""
+        """Budget for large objects that are being written."""
 
     def client_of(self, user: str) -> Client:
-        """By which is written as another user; the client itself if there is none."""
+        """Client that impersonates a user; the client itself if there is none."""
         return self.client.impersonating(user) if user else self.client
 
     async def manage(self, user: Hashable, resources: Iterable[Resource]) -> None:
-        """Watch these kinds for an owner and no others for it; returns when they were listed."""
+        """Watch exactly these kinds for an owner; returns when they are listed."""
         await self._kinds.use(user, resources)
 
-    # --- what is known
+    # --- observed state
 
     async def resource_of(self, reference: Object) -> Resource:
-        """How the object of a reference is reached now; its own version may not be served any more.
+        """Resource under which the object of a reference is reached; its own version may not be served any more.
 
         Raises:
-            KindGone: it can't exist.
-            KubeError: that is not known.
+            KindGone: the object can't exist.
+            KubeError: the resource can't be determined.
         """
         return await self.discovery.find_any_version(reference.get("apiVersion") or "", reference.get("kind") or "")
 
     async def resources_of(self, references: Iterable[Object]) -> set[Resource]:
-        """The same for many, without those that are not known: the removal of their objects finds that out, too."""
+        """Resources of many references, without unknown ones: the removal of their objects finds those, too."""
         found = set()
         for one in {(each.get("apiVersion"), each.get("kind")): each for each in references}.values():
             with contextlib.suppress(KubeError):
@@ -139,42 +139,42 @@ class LiveObjects:
         return self._kinds.get(resource, key)
 
     def observed_as(self, reference: Object) -> Observed | None:
-        """The same by a reference, if its kind is known."""
+        """Observed state of the object of a reference; None also if its kind is unknown."""
         resource = self.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
         return None if resource is None else self.observed(resource, key_of_live(resource, reference))
 
     def owned(self, resource: Resource, origin: str) -> list[tuple[Key, Observed]]:
-        """The objects of an owner, of a kind that is watched."""
+        """Objects of an owner, of a watched kind."""
         return self._kinds.by_index(resource, origin)
 
     def is_listed(self, resource: Resource) -> bool:
-        """Whether all objects of a kind are known."""
+        """Whether the kind has been listed completely."""
         return self._kinds.is_listed(resource)
 
     def is_accepted(self, resource: Resource, key: Key) -> bool:
-        """Whether the live object is as it was after the last pass that looked at it."""
+        """Whether the live object is unchanged since the last pass that accepted it."""
         observed = self.observed(resource, key)
         return observed is not None and self._accepted.get(id_of(resource, key)) == observed.content
 
     def has_finished(self, resource: Resource, key: Key) -> bool:
-        """Whether it is a Job that has done its work and was cleaned up since."""
+        """Whether this is a Job that has finished and was cleaned up since."""
         return self._kinds.finished(resource, key) is not None
 
     def presume_finished(self, resource: Resource, job: Object) -> None:
-        """Take this for the last state of a Job that has finished, unless it is there."""
+        """Take this as the last state of a finished Job, unless it exists."""
         self._watches.presume_finished(resource, job)
 
     def has_finished_as(self, reference: Object) -> bool:
-        """The same by a reference."""
+        """Whether a reference is to a Job that has finished and was cleaned up since."""
         resource = self.discovery.known(reference.get("apiVersion") or "", reference.get("kind") or "")
         return resource is not None and self.has_finished(resource, key_of_live(resource, reference))
 
     def sees(self, resource: Resource, key: Key) -> bool:
-        """Whether an object that carries the label would be known; if not, it has to be read."""
+        """Whether an object with the label would be in the cache; if not, it has to be read."""
         return self._kinds.sees(resource, key)
 
     async def read(self, resource: Resource, key: Key) -> Object | None:
-        """The whole live object, from the memory of recent events if it is there. Raises KubeError."""
+        """Whole live object, from the memory of recent events if it is there. Raises KubeError."""
         observed = self.observed(resource, key)
         if observed is not None:
             found = self._recent.get(id_of(resource, key), version=observed.version)
@@ -183,29 +183,31 @@ class LiveObjects:
         return await self.read_live(resource, key)
 
     async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
-        """The whole live object from the API server. Raises KubeError."""
+        """Whole live object, from the API server. Raises KubeError."""
         return await (client or self.client).find(resource, key)
 
     async def annotate(
         self, resource: Resource, live: Object, notes: Mapping[str, str | None], *, client: Client
     ) -> None:
-        """Set annotations, or take off those that are None, if the object is still as it was read. Raises KubeError."""
+        """Set annotations, or remove those that are None, if the object is unchanged since it was read. Raises
+        KubeError.
+        """
         key = key_of(live)
         meta = {"annotations": notes, "resourceVersion": metadata(live)["resourceVersion"]}
         await client.patch(resource, key, {"metadata": meta})
 
     async def turn(self) -> None:
-        """Wait until it is the caller's turn to do something that holds the event loop for milliseconds.
+        """Wait for the caller's turn to do something that blocks the event loop for milliseconds.
 
-        Between two turns all others on the loop get theirs.
+        Between two turns all other tasks on the loop can run.
         """
         async with self._turns:
             await asyncio.sleep(0)
 
-    # --- what is remembered
+    # --- remembered state
 
     def accept(self, resource: Resource, live: Object, content: bytes) -> None:
-        """From now on, only another content than this is a change; see `differences.content_hash`."""
+        """Accept this content: from now on, only another one is a change; see `differences.content_hash`."""
         self._accepted[id_of(resource, key_of(live))] = content
         if annotations(live).get(self._origin):
             self._answer = live, content
@@ -213,14 +215,14 @@ class LiveObjects:
             self._answer = None
 
     def content_of(self, resource: Resource, live: Object) -> bytes | None:
-        """The hash of a live object, if the watch has brought just this version."""
+        """Hash of a live object, if the watch has observed exactly this version; else None."""
         observed = self.observed(resource, key_of(live))
         is_same = observed is not None and (observed.uid, observed.version) == (uid(live), resource_version(live))
         return observed.content if observed is not None and is_same else None
 
     @contextlib.contextmanager
     def writing(self, resource: Resource, key: Key) -> Iterator[None]:
-        """Around an own write and its acceptance: the event of it is no change, though it may precede the answer."""
+        """Enclose an own write and its acceptance: its event is no change, even if it arrives before the response."""
         name = id_of(resource, key)
         changed = self._being_written.setdefault(name, set())
         try:
@@ -268,10 +270,10 @@ class LiveObjects:
 
 
 def key_of_live(resource: Resource, reference: Object) -> Key:
-    """By which the object of a reference is reached."""
+    """Key of the object of a reference."""
     return Key(reference.get("namespace") or "" if resource.namespaced else "", reference.get("name") or "")
 
 
 def id_of(resource: Resource, key: Key) -> str:
-    """By which an object is named, whatever the version of its kind."""
+    """Identifier of an object, independent of the version of its kind."""
     return object_key(resource.group, resource.kind, key.namespace, key.name)

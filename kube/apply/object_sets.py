@@ -3,17 +3,17 @@
     sets = ObjectSets(client=client, discovery=discovery, caches=caches, marks=marks, on_change=enqueue_owner)
     changes = await sets.apply(objects, owner="team-a/coredns", previous=[DEPLOYMENTS, CONFIG_MAPS])
 
-What differs is written, and what carries the owner's annotation and is not among the objects is removed. There is no
-inventory: each object says whose it is, and which manifest was written to it last. So a process that starts anew finds
-both by its watches, and writes nothing where nothing has changed. An object of another owner is neither written nor
-removed; it is an error of that object alone. One without an owner is taken over if `Marks.adopts` says so.
+Objects that differ are written, and objects with the owner's annotation that are not in the set are removed. There is
+no inventory: each object carries its owner and the digest of the manifest that was written last. So a restarted process
+finds both by its watches, and writes nothing where nothing has changed. An object of another owner is neither written
+nor removed; it is an error of that object alone. One without an owner is adopted if `Marks.adopts` is set.
 
-In metadata the live object stays, save for what the manifest says and for labels and annotations that our field manager
-has set before. Everything else but the status is the manifest's, with what `kube.merge` keeps of the kind, and with
-the replicas that an autoscaler of the same set has chosen.
+Metadata of the live object stays, except for fields in the manifest and for labels and annotations that our field
+manager has set before. Everything else but the status comes from the manifest, with the fields that `kube.merge` keeps
+for the kind, and with the replicas chosen by an autoscaler of the same set.
 
-An object may carry a label by which something else removes it once it is not used (`Marks.collected`). It is written
-like all others, and never removed here: pods that run may use it still.
+An object may carry a label by which another component removes it once it is unused (`Marks.collected`). It is written
+like all others, and never removed here: running pods may still use it.
 """
 
 import hashlib
@@ -55,39 +55,39 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What is put on the objects, and who writes them."""
+    """Marks on the objects, and the writer."""
 
     label: str
     value: str
-    """Of the label, by which all of these objects are watched."""
+    """Value of the label; all of these objects are watched by it."""
     owner: str
-    """The annotation that names the owner."""
+    """Annotation with the owner."""
     digest: str
-    """The annotation with the digest of the manifest that was written last."""
+    """Annotation with the digest of the manifest that was written last."""
     field_manager: str
-    """As the API server calls the client: the first part of its user agent."""
+    """Name of the client at the API server: the first part of its user agent."""
     collected: str = ""
-    """The label of objects that others remove."""
+    """Label of objects that others remove."""
     adopts: bool = False
-    """Whether objects that exist without an owner are taken over."""
+    """Whether existing objects without an owner are taken over."""
 
 
 @dataclass(slots=True)
 class ChangeSet:
-    """What came of applying a set; objects as `Deployment shop/front`."""
+    """Result of applying a set; objects as `Deployment shop/front`."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    """Their deletion was accepted."""
+    """Objects whose deletion was accepted."""
     pending: list[str] = field(default_factory=list)
-    """What is desired and being deleted: the owner is reported when it is gone."""
+    """Desired objects that are being deleted: the owner is notified when they are gone."""
     going: list[str] = field(default_factory=list)
-    """What is not desired, and being deleted: likewise."""
+    """Obsolete objects that are being deleted: likewise."""
     errors: dict[str, str] = field(default_factory=dict)
-    """What could not be written or removed, and why."""
+    """Objects that could not be written or removed, with the reason."""
     written: list[Object] = field(default_factory=list)
-    """What was created or updated, as the API server has it since."""
+    """Created or updated objects, as returned by the API server."""
 
     @property
     def is_complete(self) -> bool:
@@ -99,15 +99,15 @@ class ChangeSet:
 
 
 class NotOursError(Exception):
-    """The object is another owner's, or has none."""
+    """The object belongs to another owner, or has none."""
 
 
 class _BeingDeletedError(Exception):
-    """The object has to go before it can be made anew."""
+    """The object has to be gone before it can be created again."""
 
 
 class ObjectSets:
-    """Args: on_change: called with the owner of an object that is not as it was left."""
+    """Args: on_change: called with the owner of an object that is not as accepted."""
 
     def __init__(
         self, *, client: Client, discovery: Discovery, caches: Caches, marks: Marks, on_change: Callable[[str], None]
@@ -126,23 +126,24 @@ class ObjectSets:
             finds_by_owner=True,
         )
         self._watched: dict[str, set[Resource]] = {}
-        """The kinds that owners may have objects of."""
+        """Kinds that owners may have objects of."""
         self._applied: dict[str, dict[str, bytes]] = {}
 
     @property
     def kinds(self) -> set[Resource]:
-        """Of which owners may have objects."""
+        """Kinds that owners may have objects of."""
         return set[Resource]().union(*self._watched.values())
 
     async def close(self) -> None:
-        """End the watches."""
+        """Stop the watches."""
         await self._kinds.close()
 
     async def apply(self, objects: Iterable[Object], *, owner: str, previous: Iterable[Resource] = ()) -> ChangeSet:
-        """Make these the objects of an owner; without any, all of its objects are removed.
+        """Make these the objects of an owner; an empty set removes all of its objects.
 
-        Args: previous: kinds that it may have had objects of, besides those of the objects, of earlier calls and of
-            other owners.
+        Args: previous: further kinds that it may have had objects of, in addition to those of the objects, of earlier
+        calls
+            and of other owners.
         """
         changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
         objects = list(objects)
@@ -183,7 +184,7 @@ class ObjectSets:
     async def _remove_others(self, desired: set[str], owner: str, changes: ChangeSet) -> None:
         unwanted = list[tuple[Resource, Key, Observed]]()
         own = self._watched[owner]
-        # Those of other owners cost nothing more, and an earlier process may have written other kinds for this one.
+        # Kinds of other owners cost nothing more, and an earlier process may have written them for this owner.
         for resource in own.union(*self._watched.values()):
             if not self._live.is_listed(resource):
                 if resource in own:
@@ -212,9 +213,9 @@ class ObjectSets:
             changes.going.append(text)
 
     async def _delete(self, resource: Resource, name: Key, owner: str, uid_: str, version: int) -> bool:
-        """Delete exactly the object that was looked at, if it is still the owner's; False: it is not there, or not.
+        """Delete exactly the observed object, if it still has this owner; False: it is absent, or has another owner.
 
-        Raises: _BeingDeletedError: it is deleted already.
+        Raises: _BeingDeletedError: it is being deleted already.
         """
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -280,7 +281,7 @@ class _Application(Application):
 
 
 class _Rules:
-    """How one object is written; pure. Args: digest: of the object."""
+    """Rules for writing one object; pure. Args: digest: of the object."""
 
     def __init__(self, obj: Object, *, owner: str, marks: Marks, bounds: Bounds | None, digest: str) -> None:
         self._owner, self._marks, self._bounds, self._digest = owner, marks, bounds, digest
@@ -309,7 +310,7 @@ class _Rules:
 def would_write(
     obj: Object, live: Object | None, *, owner: str, marks: Marks, bounds: Mapping[Target, Bounds]
 ) -> Object | None:
-    """What `ObjectSets.apply` would send for an object; None: nothing. Pure.
+    """Body that `ObjectSets.apply` would send for an object; None if nothing. Pure.
 
     Args: live: is not being deleted. bounds: of its set.
 
@@ -325,7 +326,7 @@ def would_write(
 
 
 def _fingerprint(obj: Object) -> tuple[bytes, int]:
-    """A digest, and how many bytes the object has."""
+    """Digest and size in bytes of an object."""
     body = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(body, digest_size=16).digest(), len(body)
 
@@ -338,9 +339,9 @@ def _marked(obj: Object, *, labels: Mapping[str, str], notes: Mapping[str, str])
 
 
 def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
-    """The body of the PUT; see the module.
+    """Body of the PUT; see the module.
 
-    Raises: MergeError: the kind has a rule that this manifest does not allow for.
+    Raises: MergeError: the kind has a rule that does not support this manifest.
     """
     meta = {name: value for name, value in metadata(live).items() if name != "managedFields"}
     own = _own_metadata(live, field_manager)
@@ -357,7 +358,7 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
 
 
 def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:
-    """Which fields of the metadata we have set, as `fieldsV1` has them."""
+    """Metadata fields that we have set, in the form of `fieldsV1`."""
     own: dict[str, dict[str, Any]] = {}
     for recorded in own_fields(live, field_manager):
         for name, fields in mapping(recorded.get("f:metadata")).items():

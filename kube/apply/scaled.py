@@ -1,6 +1,6 @@
-"""Replicas of objects that an autoscaler scales: what it has chosen stays, within its bounds.
+"""Replicas of autoscaled objects: the autoscaler's choice stays, within its bounds.
 
-An object that is to have none, or has none, is not the autoscaler's: it has as many as it is desired to have.
+An object whose desired or current replicas are 0 is not autoscaled: it gets the desired replicas.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from kube.resources import HORIZONTAL_POD_AUTOSCALERS
 _REPLICAS = ("spec", "replicas")
 
 Target = tuple[str, str, Key]
-"""apiVersion, kind and name of what is scaled."""
+"""apiVersion, kind, and key of a scale target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Bounds:
 
 
 def bounds_of(objects: Iterable[Object]) -> Mapping[Target, Bounds]:
-    """Of what the autoscalers among these objects scale."""
+    """Bounds of the targets of all autoscalers among these objects."""
     return {
         _target(each): Bounds(integer(spec(each).get("minReplicas")) or 1, integer(spec(each).get("maxReplicas")))
         for each in objects
@@ -38,12 +38,12 @@ def _target(autoscaler: Object) -> Target:
 
 
 def target_of(obj: Object) -> Target:
-    """By which an autoscaler names the object."""
+    """Identity of an object as a scale target."""
     return text(obj.get("apiVersion")), text(obj.get("kind")), key(obj)
 
 
 def with_chosen_replicas(manifest: Object, live: Object, bounds: Bounds | None) -> Object:
-    """Args: bounds: None: no autoscaler scales it."""
+    """Keep the replicas of the live object, within bounds. Args: bounds: None if no autoscaler scales it."""
     desired, chosen = (integer(at(each, *_REPLICAS)) for each in (manifest, live))
     if bounds is None or not desired or not chosen:
         return manifest

@@ -1,7 +1,6 @@
-"""Objects that others own as well: a Namespace that a person has made, and that has to have some labels.
+"""Objects that have other owners as well: a user's Namespace that needs some labels.
 
-Of such an object only the labels and annotations of the manifest are set. It is created if it is not there, and never
-removed.
+Only the labels and annotations of the manifest are set. The object is created if it is absent, and never removed.
 """
 
 from kube.objects import Object, annotations, key, labels, metadata
@@ -10,7 +9,7 @@ from kube.runtime.client import Client
 
 
 def missing_metadata(manifest: Object, live: Object) -> Object | None:
-    """The merge patch of what the live object lacks; None if that is nothing."""
+    """Merge patch with the metadata that the live object lacks; None if it lacks none."""
     wanted = {
         name: lacking
         for name, of in (("labels", labels), ("annotations", annotations))
@@ -22,14 +21,14 @@ def missing_metadata(manifest: Object, live: Object) -> Object | None:
 async def share(
     client: Client, resource: Resource, manifest: Object, *, live: Object | None = None, is_absent: bool = False
 ) -> Object:
-    """The object, with the labels and annotations of the manifest.
+    """Set the labels and annotations of the manifest, and return the object.
 
     Args:
         client: of the cluster.
         resource: the kind.
-        manifest: what it has to have.
-        live: as it has just been read; None: it is read, unless `is_absent` is set.
-        is_absent: it has just been looked for, and is not there.
+        manifest: object with the required metadata; created as it is if absent.
+        live: as just read; None: it is read, unless `is_absent` is set.
+        is_absent: a read has just shown that it does not exist.
 
     Raises: KubeError.
     """
@@ -43,6 +42,6 @@ async def share(
     patch = missing_metadata(manifest, live)
     if patch is None:
         return live
-    # Not one that was made meanwhile in its place.
+    # Not an object that was recreated meanwhile.
     patch["metadata"]["uid"] = metadata(live).get("uid")
     return await client.patch(resource, name, patch)

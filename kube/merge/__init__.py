@@ -1,10 +1,10 @@
-"""Which fields of a live object stay when its manifest is written, kind by kind.
+"""Fields of a live object that stay when its manifest is written, kind by kind.
 
-Outside metadata a manifest has the say; a field that it lacks goes away or gets its default. But some kinds have fields
-that other controllers, or the API server, fill in. The modules here say which; whose labels, annotations and owners
-count is the caller's to say.
+Outside metadata the manifest determines the object; a field that it lacks is removed or gets its default. But some
+kinds have fields that other controllers, or the API server, fill in; the modules here define those. The caller decides
+on labels, annotations and owners.
 
-Arguments are never changed. What is returned shares parts with them: only the mappings along a changed path are new.
+Arguments are never changed. Results share parts with them: only the mappings along a changed path are new.
 """
 
 from collections.abc import Callable
@@ -47,15 +47,15 @@ _KINDS: dict[tuple[str, str], Callable[[Object, Object, MergeOptions], Object]] 
 
 
 def with_kept_fields(result: Object, live: Object, options: MergeOptions) -> Object:
-    """The object to write, with what stays of the live one.
+    """Object to write, with the fields that stay from the live one.
 
     Args:
-        result: the manifest, with the metadata that are to be written.
+        result: the manifest, with the metadata to write.
         live: as the API server has it; on creation the manifest itself.
-        options: who writes, and what is left to autoscalers.
+        options: the field manager, and the fields that are left to autoscalers.
 
     Raises:
-        MergeError: if the kind needs a rule that this manifest doesn't allow for.
+        MergeError: the kind needs a rule that does not support this manifest.
     """
     rule = _KINDS.get((group_of(result.get("apiVersion") or ""), result.get("kind") or ""))
     return result if rule is None else rule(result, live, options)

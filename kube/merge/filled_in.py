@@ -1,7 +1,7 @@
-"""Kinds into which controllers of Kubernetes, or applications, fill in what the manifest leaves out: it stays.
+"""Kinds whose omitted fields are filled in by controllers of Kubernetes, or by applications: these values stay.
 
-What an application fills in stays only as long as it is the application's: a field that we wrote, and that the
-manifest has no longer, goes. The API server records in `metadata.managedFields` whose it is.
+A value of an application stays only as long as the application owns it: a field that we wrote, and that is no longer in
+the manifest, is removed. The API server records the owner in `metadata.managedFields`.
 """
 
 import json
@@ -24,7 +24,7 @@ def merge_vertical_pod_autoscaler(result: Object, live: Object, options: MergeOp
 
 
 def kept_if_omitted(result: Object, live: Object, *path: str) -> Object:
-    """The result with the live value at a path where it has none of its own."""
+    """Copy the live value at a path where the result has none."""
     value = at(live, *path)
     return result if value is None or at(result, *path) is not None else with_value(result, path, value)
 
@@ -35,14 +35,14 @@ def written_by(field_manager: str, live: Object, *steps: str) -> bool:
 
 
 def kept_if_of_others(result: Object, live: Object, name: str, options: MergeOptions) -> Object:
-    """The result with a field of the live object that it does not mention, unless we wrote it."""
+    """Copy a field of the live object that the result omits, unless we wrote it."""
     if result.get(name) is not None or name not in live or written_by(options.field_manager, live, f"f:{name}"):
         return result
     return {**result, name: live[name]}
 
 
 def merge_config_map(result: Object, live: Object, options: MergeOptions) -> Object:
-    """A manifest without any content leaves that to others; one with content owns all of it."""
+    """Leave the content to others if the manifest has none; otherwise the manifest owns all of it."""
     if any(result.get(name) is not None for name in _CONTENT):
         return result
     for name in _CONTENT:
@@ -65,7 +65,7 @@ def merge_endpoint_slice(result: Object, live: Object, options: MergeOptions) ->
 
 
 def merge_cluster_role(result: Object, live: Object, options: MergeOptions) -> Object:
-    """With an aggregation rule, its rules are put together by Kubernetes; the manifest's never count."""
+    """Rules of a role with an aggregation rule come from Kubernetes, never from the manifest."""
     if result.get("aggregationRule") is None:
         return merge_role(result, live, options)
     rest = {name: value for name, value in result.items() if name != "rules"}
@@ -73,34 +73,34 @@ def merge_cluster_role(result: Object, live: Object, options: MergeOptions) -> O
 
 
 def merge_endpoints(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """The addresses of a Service with a selector are filled in."""
+    """Keep the addresses, which Kubernetes fills in for a Service with a selector."""
     return kept_if_omitted(result, live, "subsets")
 
 
 def merge_lease(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """Who holds it, and since when, is written by the holder."""
+    """Keep the holder and its times, which the holder writes."""
     held = mapping_at(live, "spec")
     return with_value(result, ("spec",), {**held, **mapping_at(result, "spec")}) if held else result
 
 
 def merge_persistent_volume(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """The claim that it is bound to stays, or its data would be released."""
+    """Keep the bound claim, or its data would be released."""
     result = kept_if_omitted(result, live, *_BOUND_CLAIM)
     wanted, present = mapping_at(result, *_BOUND_CLAIM), mapping_at(live, *_BOUND_CLAIM)
     if wanted and all(wanted.get(name) == present.get(name) for name in ("namespace", "name")):
-        # A manifest that names its claim does not know the uid to which it was bound.
+        # A manifest that names its claim lacks the uid to which it was bound.
         result = with_value(result, _BOUND_CLAIM, {**present, **wanted})
     return result
 
 
 def merge_persistent_volume_claim(result: Object, live: Object, _options: MergeOptions) -> Object:
-    """What binding and admission filled in (`volumeName`, the storage class) can't be taken away."""
+    """Keep the fields that binding and admission filled in (`volumeName`, the storage class): they are immutable."""
     kept = {name: value for name, value in mapping_at(live, "spec").items() if name not in _CHANGEABLE_OF_CLAIMS}
     return with_value(result, ("spec",), {**kept, **mapping_at(result, "spec")}) if kept else result
 
 
 def merge_secret(result: Object, live: Object, options: MergeOptions) -> Object:
-    """One for a ServiceAccount's token is filled in, whatever else the manifest has; others as a ConfigMap."""
+    """Keep a ServiceAccount's token, even if the manifest has other data; other content as for a ConfigMap."""
     if result.get("type") == "kubernetes.io/service-account-token":
         for name in _OF_TOKENS:
             result = kept_if_omitted(result, live, "data", name)
@@ -108,7 +108,7 @@ def merge_secret(result: Object, live: Object, options: MergeOptions) -> Object:
 
 
 def merge_service_account(result: Object, live: Object, options: MergeOptions) -> Object:
-    """Who adds secrets to it is not undone. What we added goes with the manifest, as far as that is recorded."""
+    """Keep secrets that others added. Those that we added go with the manifest, as far as that is recorded."""
     for name in ("secrets", "imagePullSecrets"):
         wanted = result.get(name)
         if wanted is not None and not isinstance(wanted, list):
@@ -126,6 +126,6 @@ def merge_service_account(result: Object, live: Object, options: MergeOptions) -
 
 
 def _is_ours(live: Object, name: str, entry: Object, options: MergeOptions) -> bool:
-    """Of `imagePullSecrets`, which is one value to the API server, it is not known."""
+    """Whether we added the entry. Unknown for `imagePullSecrets`, which is one value to the API server."""
     item = json.dumps({"name": entry.get("name")}, separators=(",", ":"))
     return written_by(options.field_manager, live, f"f:{name}", f"k:{item}")

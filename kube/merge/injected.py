@@ -1,8 +1,8 @@
-"""APIService, CustomResourceDefinition, webhook configurations: what applications inject there stays.
+"""APIService, CustomResourceDefinition, webhook configurations: keep values that applications inject.
 
-That is a certificate, unless the manifest has its own or wants none; and, where the manifest does not mention them, the
-rules of a webhook, all webhooks, the conversion of a definition, and owners: an operator installs these objects and
-fills them in when it runs.
+That is a certificate, unless the manifest has its own or wants none; and, where the manifest omits them, the rules of a
+webhook, all webhooks, the conversion of a definition, and owners: an operator installs these objects and fills them in
+when it runs.
 """
 
 import json

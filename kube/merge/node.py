@@ -1,4 +1,4 @@
-"""Node: addresses of its Pods, its machine, and taints for its condition are filled in by Kubernetes."""
+"""Node: Kubernetes fills in the addresses of its Pods, its machine, and taints for its condition."""
 
 from kube.merge.filled_in import kept_if_omitted
 from kube.merge.options import MergeOptions
@@ -20,7 +20,7 @@ def merge(result: Object, live: Object, _options: MergeOptions) -> Object:
 
 
 def _overlaid(live: list[Object], wanted: list[Object]) -> list[Object]:
-    """In the order of the live Node, which others rewrite."""
+    """Taints in the order of the live Node, which others rewrite."""
     known = {_identity(taint): taint for taint in wanted}
     kept = [
         known.pop(_identity(taint), taint)

@@ -1,7 +1,7 @@
-"""What the rules of the kinds have in common.
+"""Common parts of the rules of all kinds.
 
 A rule gets the result so far, the live object (on creation: the manifest) and the options, and returns the result. It
-takes no notice of parts that are of the wrong type: the API server has the better words for that.
+ignores parts of the wrong type: the API server has the better messages for those.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class MergeError(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOptions:
     field_manager: str
-    """Who writes: what it has set once, and the manifest does not have any more, goes."""
+    """Our name as the writer: fields that it has set, and that the manifest no longer has, are removed."""
     preserve_replicas: bool = False
     preserve_resources: bool = False
     preserve_eviction_requirements: bool = False

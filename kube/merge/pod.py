@@ -1,6 +1,6 @@
-"""Pod: nearly nothing of its spec can be changed, and much of it is filled in by admission and by the scheduler.
+"""Pod: nearly all of its spec is immutable, and much of it is filled in by admission and by the scheduler.
 
-So whatever the manifest leaves open stays: fields, and items of lists that are known by a name (volumes and their
+So everything that the manifest omits stays: fields, and items of lists that are identified by a name (volumes and their
 mounts, containers, variables). The order is that of the live lists; new items come last.
 """
 

@@ -1,7 +1,7 @@
-"""Service: addresses and ports that were allocated stay allocated.
+"""Service: keep allocated addresses and ports.
 
-The manifest's cluster IP is not looked at, as it can't be changed, unless the Service becomes headless or comes from
-type ExternalName.
+The manifest's cluster IP is ignored, as it is immutable, unless the Service becomes headless or was of type
+ExternalName.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def merge(result: Object, live: Object, _options: MergeOptions) -> Object:
     wanted = at(result, "spec", "type") or _DEFAULT_TYPE
     present = at(live, "spec", "type") or _DEFAULT_TYPE
     result = with_value(result, ("spec", "type"), wanted)
-    if wanted in ("LoadBalancer", "NodePort"):  # not a set: it may be of any type
+    if wanted in ("LoadBalancer", "NodePort"):  # not a set: the type of the value may not be hashable
         result = _with_node_ports(result, live)
         result = _unless_set(result, live, "loadBalancerIP")
     elif wanted == "ExternalName":
@@ -41,7 +41,7 @@ def _unless_set(result: Object, live: Object, field: str) -> Object:
 
 
 def _with_node_ports(result: Object, live: Object) -> Object:
-    """Ports are found again by number and protocol, then by name; a node port is given out once."""
+    """Match ports by number and protocol, then by name; a node port is assigned only once."""
     ports = at(result, "spec", "ports")
     if not isinstance(ports, list):
         return result

@@ -1,4 +1,4 @@
-"""Deployment, StatefulSet, DaemonSet, Job, CronJob: replicas and resources may be an autoscaler's.
+"""Deployment, StatefulSet, DaemonSet, Job, CronJob: an autoscaler may own replicas and resources.
 
 `kubectl rollout restart`, which writes into the pod template, must not be undone.
 """
@@ -25,14 +25,14 @@ def merge_deployment(result: Object, live: Object, options: MergeOptions) -> Obj
 
 
 def merge_stateful_set(result: Object, live: Object, options: MergeOptions) -> Object:
-    """As a Deployment; and its volume claim templates can't be changed once it exists."""
+    """Merge like a Deployment; volume claim templates are immutable once the object exists."""
     if metadata(live).get("creationTimestamp"):
         result = with_value(result, _CLAIMS, at(live, *_CLAIMS))
     return merge_deployment(result, live, options)
 
 
 def merge_job(result: Object, live: Object, options: MergeOptions) -> Object:
-    """Selector and some labels of the pod template come from the API server, and can't be changed."""
+    """Keep selector and labels of the pod template that come from the API server: they are immutable."""
     result = with_value(result, ("spec", "selector"), at(live, "spec", "selector"))
     labels = {**mapping_at(live, *_LABELS), **mapping_at(result, *_LABELS)}
     if labels:
@@ -41,7 +41,7 @@ def merge_job(result: Object, live: Object, options: MergeOptions) -> Object:
 
 
 def merge_cron_job(result: Object, live: Object, options: MergeOptions) -> Object:
-    """For the versions in which the place of the pod template is known."""
+    """Merge the versions whose path to the pod template is known."""
     if result["apiVersion"] not in _CRON_JOB_VERSIONS:
         raise MergeError(f"cannot merge objects with gvk: {result['apiVersion']}, Kind=CronJob")
     return merge_pod_template(result, live, options, path=("spec", "jobTemplate", "spec", "template"))
@@ -62,7 +62,7 @@ def merge_pod_template(
 
 
 def _is_later(wanted: Any, present: Any) -> bool:
-    """Whether the manifest asks for a restart after the one that somebody else asked for."""
+    """Whether the manifest requests a later restart than the live object."""
     try:
         return bool(parse_time(str(wanted)) > parse_time(str(present)))
     except ValueError:

@@ -1,1 +1,1 @@
-"""What talks to an API server: connection, client, discovery, watch, cache, queue, controller, events, election."""
+"""Access to an API server: connection, client, discovery, watch, cache, queue, controller, events, election."""

@@ -1,6 +1,6 @@
-"""What an API server answers, read within bounds and made objects.
+"""Answers of an API server, read within bounds and decoded into objects.
 
-What is no answer of an API server is an error whatever its code: text, another kind of object, half a list.
+An answer that can't be from an API server is an error, even with a code of success: text, another kind, half a list.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ _LONGEST_LINE = 1 << 20
 _LONGEST_NAME, _LONGEST_STATUS = 200, 4096
 _STATUS, _METADATA_VERSION = "Status", "meta.k8s.io/v1"
 _LARGE_LIST = 1 << 20
-"""Bytes from which on a list may take long enough to decode that others on the event loop would feel it."""
+"""Bytes from which on a list is decoded item by item, since decoding it would block the event loop noticeably."""
 _LARGE = 128 << 10
 """Bytes from which on an answer is decoded without garbage collection."""
 MOST_WARNINGS = 32
-"""Warnings of one answer. API servers send no more than 4096 characters of them."""
+"""Maximum number of warnings of one answer. API servers send no more than 4096 characters of them."""
 LONGEST_WARNING = 512
-"""Characters of one."""
+"""Characters of one warning."""
 _LONGEST_HEADER = 16 << 10
 _WARNING = re.compile(r'299 [^\s"]+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
@@ -44,11 +44,11 @@ _ESCAPED = re.compile(r"\\(.)")
 
 class Content(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]:
-        """The body in pieces, as it comes."""
+        """Body in pieces, as it arrives."""
 
 
 class Response(Protocol):
-    """The part of aiohttp.ClientResponse that is read."""
+    """Used part of aiohttp.ClientResponse."""
 
     @property
     def status(self) -> int: ...
@@ -61,7 +61,7 @@ class Response(Protocol):
 
 
 async def whole(method: str, path: str, response: Response) -> bytes:
-    """The body. Raises AnswerTooLong; NotUnderstood if it says of itself that it is a failure."""
+    """Whole body. Raises AnswerTooLong; NotUnderstood if it is a Status of failure."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         chunks.append(chunk)
@@ -76,7 +76,7 @@ async def whole(method: str, path: str, response: Response) -> bytes:
 
 
 async def error_of(response: Response) -> errors.ApiError | errors.NoStatus:
-    """The error that an answer of failure stands for."""
+    """Convert an answer of failure into an error."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -96,7 +96,7 @@ async def error_of(response: Response) -> errors.ApiError | errors.NoStatus:
 
 
 def loads(body: bytes | memoryview) -> Object:
-    """A JSON object that orjson reads. Raises NotUnderstood."""
+    """Parse a JSON object that orjson supports. Raises NotUnderstood."""
     try:
         loaded = _parsed(body)
     except orjson.JSONDecodeError as error:
@@ -109,7 +109,7 @@ def loads(body: bytes | memoryview) -> Object:
 def _parsed(body: bytes | memoryview) -> Any:
     is_large = len(body) > _LARGE
     if is_large:
-        # None of what is being made is garbage, and to look through it again and again takes longer than to make it.
+        # Nothing that is being created is garbage, and repeated collection takes longer than decoding.
         gc.disable()
     try:
         return orjson.loads(body)
@@ -119,7 +119,7 @@ def _parsed(body: bytes | memoryview) -> Any:
 
 
 async def _object(body: bytes | memoryview, *, yielding: Yielding | None = None) -> Object:
-    """A JSON object, whatever it holds; see `kube.runtime.codec`. Raises NotUnderstood."""
+    """Decode any JSON object; see `kube.runtime.codec`. Raises NotUnderstood."""
     try:
         return loads(body)
     except errors.NotUnderstood:
@@ -129,18 +129,18 @@ async def _object(body: bytes | memoryview, *, yielding: Yielding | None = None)
             raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
 
 
-# --- what is expected
+# --- expected objects
 
 
 async def object_of(resource: Resource, body: bytes, *, metadata_only: bool = False) -> Object:
-    """The object of an answer, named after its resource (metadata-only answers are not). Raises NotUnderstood."""
+    """Object of an answer, with the kind of its resource (metadata-only answers have another). Raises NotUnderstood."""
     obj = await _object(body)
     _demand_kind(resource, obj, metadata_only=metadata_only)
     return obj
 
 
 async def check_deletion(resource: Resource, body: bytes, *, of_many: bool = False) -> None:
-    """API servers answer a deletion by a Status, or by what goes. Raises NotUnderstood for anything else."""
+    """Check the answer to a deletion: a Status of success, or the deleted objects. Raises NotUnderstood otherwise."""
     answer = await _object(body)
     _demand_success(answer)
     is_status = answer.get("kind") == _STATUS and answer.get("apiVersion") == "v1"
@@ -152,13 +152,13 @@ async def check_deletion(resource: Resource, body: bytes, *, of_many: bool = Fal
 
 
 def _demand_success(answer: Object) -> None:
-    """Raises NotUnderstood for a Status of failure, whatever the code of the answer."""
+    """Reject a Status of failure, regardless of the code of the answer. Raises NotUnderstood."""
     if answer.get("kind") == _STATUS and answer.get("status") == "Failure":
         raise errors.NotUnderstood(f"the answer has the code of a success and says: {answer.get('message') or answer}")
 
 
 def _demand_kind(resource: Resource, obj: Object, *, metadata_only: bool) -> None:
-    """Check that an object is of the kind that was asked for, and name it after it. Raises NotUnderstood."""
+    """Check that an object is of the requested kind, and set its kind if it is metadata only. Raises NotUnderstood."""
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if kind == resource.kind and api_version == resource.api_version:
         return
@@ -184,9 +184,9 @@ async def list_of(
     managed_fields: bool = False,
     other_kind: Callable[[], Awaitable[str]] | None = None,
 ) -> Object:
-    """One page of a list, its items named after their resource.
+    """One page of a list; its items get the kind of their resource.
 
-    `other_kind` says how lists of this kind are called if not as usual. Raises NotUnderstood.
+    `other_kind` returns the kind of such lists if it is not the usual one. Raises NotUnderstood.
     """
     page = await _page(body, managed_fields=managed_fields)
     await _demand_list(resource, page, other_kind, metadata_only=metadata_only)
@@ -201,7 +201,7 @@ async def list_of(
 async def _demand_list(
     resource: Resource, page: Object, other_kind: Callable[[], Awaitable[str]] | None, *, metadata_only: bool
 ) -> None:
-    """Raises NotUnderstood."""
+    """Check that a page is a list of this resource. Raises NotUnderstood."""
     kind, api_version = page.get("kind"), page.get("apiVersion")
     expected = {(f"{resource.kind}List", resource.api_version)}
     if metadata_only:
@@ -217,9 +217,9 @@ async def _demand_list(
 
 
 async def _page(body: bytes, *, managed_fields: bool) -> Object:
-    """Decode a list; of a large one, item after item, so that others on the event loop get their turns between them.
+    """Decode a list; a large one item by item, so that other tasks on the event loop can run between them.
 
-    A list that can't be decoded in one go, since one of its items can't, is decoded in the same way.
+    A list that can't be decoded in one go, because of one of its items, is decoded in the same way.
     """
     yielding = Yielding()
     if len(body) < _LARGE_LIST:
@@ -245,7 +245,7 @@ async def _page(body: bytes, *, managed_fields: bool) -> Object:
 
 
 def _small_page(body: bytes, *, managed_fields: bool) -> Object:
-    """Raises orjson.JSONDecodeError."""
+    """Decode a list in one go. Raises orjson.JSONDecodeError."""
     if managed_fields:
         return _mapping(_parsed(body))
     shorter, cuts = codec.without_managed_fields(body)
@@ -290,7 +290,7 @@ async def _item(part: memoryview, yielding: Yielding, *, managed_fields: bool) -
 async def _without_managed_fields(
     body: bytes, obj_of: Callable[[Object], Any], yielding: Yielding | None = None
 ) -> Object:
-    """A JSON object; `obj_of` says where in it the object is that has managed fields. Raises NotUnderstood."""
+    """Decode a JSON object; `obj_of` returns the object in it that has managed fields. Raises NotUnderstood."""
     shorter, cuts = codec.without_managed_fields(body)
     if cuts:
         try:
@@ -319,7 +319,7 @@ def _list_decoder() -> "msgspec.json.Decoder[Any]":
 async def events_of(
     resource: Resource, response: Response, *, metadata_only: bool = False, managed_fields: bool = False
 ) -> AsyncIterator[Object]:
-    """The events of a watch, their objects named after their resource. Raises NotUnderstood."""
+    """Events of a watch; their objects get the kind of their resource. Raises NotUnderstood."""
     rest = bytearray()
     async for chunk in response.content.iter_any():
         start = len(rest)
@@ -353,7 +353,7 @@ def _object_of_event(event: Object) -> Any:
 
 
 async def lines_of(response: Response) -> AsyncIterator[bytes]:
-    """The lines of a text. One that is very long comes in several pieces."""
+    """Lines of a text. A very long one comes in several pieces."""
     rest = b""
     async for chunk in response.content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -371,11 +371,12 @@ def _name_after(resource: Resource, obj: Object) -> None:
 
 
 def warning_texts(headers: Iterable[str]) -> list[str]:
-    """What an API server warns of beside its answer, each once, in their order.
+    """Warnings of an API server in addition to its answer, each once, in their order.
 
-    Headers `Warning` of RFC 7234, section 5.5, with the code 299; what is of another form is passed over. They name
-    unknown fields, deprecated versions, and whatever admission reports. Any proxy may add some, so they are read within
-    bounds, and hold nothing but what can be printed.
+    Headers `Warning` of RFC 7234, section 5.5, with the code 299; others are ignored. They name unknown fields,
+    deprecated
+    versions, and reports of admission. Any proxy may add some, so they are read within bounds, and reduced to printable
+    characters.
     """
     found: dict[str, None] = {}
     for header in headers:

@@ -1,19 +1,19 @@
-"""What is in a cluster, kept in memory by watches and shared between users.
+"""Objects of a cluster, kept in memory by watches and shared between users.
 
-A `Store` holds the objects of one kind, each reduced by a projection to what its users read, within bounds
+A `Store` holds the objects of one kind, each reduced by a projection to the parts that its users read, within bounds
 (`kube.packing`). `Caches` owns the stores of a cluster: a store starts to watch with its first user and stops with
-its last. Handlers are called synchronously, in the order of the changes; they map a change to queue keys and do nothing
-else. An object of which something can't be read or understood is logged and remembered (`Store.unread`), and no other
-is affected.
+its last. Handlers are called synchronously, in the order of the changes; they only map a change to queue keys. An
+object that can't be read or understood completely is logged and remembered (`Store.unread`), and no other is affected.
 
-Two rules keep a store equal to the server whatever arrives in whatever order. An object never gets older: what
-has a smaller resourceVersion than what is known is dropped, also what `observe` takes in (the answer to an own write,
-so that one reads one's writes) if the watch is past it. And what a complete list does not hold is gone, unless it
-was written after the list was made.
+Two rules keep a store equal to the server for any order of arrival. An object never gets older: a resourceVersion
+smaller than the known one is dropped, and so is an object given to `observe` (the answer to an own write, for
+read-your-writes) if the watch is past it. And an object that is missing in a complete list is gone, unless it was
+written after the list was made.
 
-The history of a cluster that was restored from a backup is rewound: its objects get older. If one watch finds that (see
-`kube.runtime.watch`), all start over. Until then, `unverified`, nothing that comes from the stores may be written; and
-from then on, `history_rewound`, until all that is remembered beside the stores has been forgotten.
+The history of a cluster that was restored from a backup is rewound: its objects get older. If one watch detects that
+(see `kube.runtime.watch`), all start over. Until then, `unverified`, nothing derived from the stores may be written;
+and
+from then on, `history_rewound`, until all state remembered outside the stores has been forgotten.
 """
 
 import asyncio
@@ -44,26 +44,26 @@ _LISTED_ANEW_SECONDS = 30.0
 _NOT_NOW = frozenset({429, 502, 503, 504})
 _RESTART_SECONDS = 5.0
 _INDEXED = 1000
-"""Values of an index for one object, at most."""
+"""Maximum number of values of an index for one object."""
 
 log = structlog.get_logger("cache")
 
 
 def without_managed_fields(obj: Object) -> Object:
-    """The projection to whole objects."""
+    """Projection to whole objects."""
     metadata(obj).pop("managedFields", None)
     return obj
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """`old` is None for an object that was not known, `new` for one that is gone; both for a resync."""
+    """Change of an object: `old` is None if it was unknown, `new` if it is gone; both are equal for a resync."""
 
     key: Key
     old: T | None
     new: T | None
     initial: bool
-    """From a list or a resync, not from a change that was seen to happen."""
+    """Whether it comes from a list or a resync instead of a watch event."""
 
 
 Handler = Callable[[Change[T]], None]
@@ -72,15 +72,15 @@ Indexer = Callable[[Any], Iterable[Hashable]]
 
 @dataclass(frozen=True, slots=True)
 class View(Generic[T]):
-    """What a store holds. Users with equal views share one store and its watches.
+    """Content of a store. Users with equal views share one store and its watches.
 
     Args:
-        project: what is kept of an object; it may change and return its argument. Compared by identity.
+        project: returns the part to keep of an object; it may change and return its argument. Compared by identity.
         indexes: name -> function from the projection to the values under which `by_index` finds it.
-        streams: what there is comes with the watch instead of a list, see `kube.runtime.watch`.
-        namespace: the only one that is looked at, whatever those of the caches are; empty: all of these.
-        most: bytes that are kept of an object, as MessagePack, unless it is JSON; one that needs more is not known.
-        packs: large JSON is packed; not of what only operators write, and many read.
+        streams: existing objects come with the watch instead of a list, see `kube.runtime.watch`.
+        namespace: the only watched one, regardless of those of the caches; empty: all of these.
+        most: limit for the kept part of an object, in bytes as MessagePack, unless it is JSON; larger ones are unknown.
+        packs: whether large JSON is packed; not for kinds that only operators write, and many read.
         managed_fields: whether objects have them when they are projected.
     """
 
@@ -98,7 +98,7 @@ class View(Generic[T]):
 
 
 class _Values(Sequence[T]):
-    """What is kept of some objects, unpacked one after the other."""
+    """Kept values of some objects, unpacked one after the other."""
 
     def __init__(self, kept: Sequence[T | Packed]) -> None:
         self._kept = kept
@@ -129,7 +129,7 @@ class Store(Generic[T]):
         self._objects: dict[Key, T | Packed] = {}
         self._versions: dict[Key, int] = {}
         self.unread: dict[Key, int] = {}
-        """The version of each object that could not be read as a whole, or not be understood."""
+        """Version of each object that could not be read completely, or not be understood."""
         self._indexes: dict[str, dict[Hashable, set[Key]]] = {name: {} for name, _ in view.indexes}
         self._handlers: list[Handler[T]] = []
         self._sources: dict[str, Source[T]] = {}
@@ -140,11 +140,11 @@ class Store(Generic[T]):
         return _seen(self._objects.get(wanted))
 
     def version(self, wanted: Key) -> int:
-        """The resourceVersion of what is known of an object, 0 if nothing."""
+        """The resourceVersion of the known state of an object, 0 if unknown."""
         return self._versions.get(wanted, 0)
 
     def newest(self, wanted: Key) -> int:
-        """The newest version that was seen, even if the object could not be understood in it."""
+        """Newest version observed, even if the object could not be understood in it."""
         return max(self.version(wanted), self.unread.get(wanted, 0))
 
     def all_keys(self) -> Collection[Key]:
@@ -167,7 +167,7 @@ class Store(Generic[T]):
         return ((k, _seen(kept)) for k, kept in found)
 
     def count(self, name: str, value: Hashable) -> int:
-        """How many an index finds."""
+        """Number of objects under a value of an index."""
         return len(self._indexes[name].get(value, ()))
 
     def __len__(self) -> int:
@@ -176,7 +176,7 @@ class Store(Generic[T]):
     # --- listening
 
     def subscribe(self, handler: Handler[T]) -> Callable[[], None]:
-        """Call the handler for all that is known, then for each change. Returns what ends that."""
+        """Call the handler for all known objects, then for each change. Returns a function that unsubscribes."""
         self._handlers.append(handler)
         for k, kept in list(self._objects.items()):
             self._call(handler, Change(key=k, old=None, new=_seen(kept), initial=True))
@@ -191,14 +191,14 @@ class Store(Generic[T]):
     # --- writing
 
     def observe(self, obj: Object) -> None:
-        """Take over the answer to an own write, at once instead of when the watch reports it."""
+        """Take over the answer to an own write, without waiting for the watch."""
         source = self._sources.get(key(obj).namespace) or self._sources.get("")
-        # What the watch is past, it has reported already; the object may be gone since.
+        # Older versions were reported by the watch already; the object may be gone since.
         if source is not None and resource_version(obj) > source.version:
             self._put(obj, initial=False)
 
     def source(self, namespace: str) -> "Source[T]":
-        """A feed of this store; it is synced once all its sources had a complete list."""
+        """Add a feed of this store; the store is synced once all its sources had a complete list."""
         source = self._sources[namespace] = Source(self, namespace)
         return source
 
@@ -241,10 +241,10 @@ class Store(Generic[T]):
         return k
 
     def _remove(self, k: Key, version: int | None, *, initial: bool) -> None:
-        """Forget an object that went at `version`, unless it was written again since; None: in any case."""
+        """Forget an object that was deleted at `version`, unless it was written again since; None: in any case."""
         if version is None or version >= self.unread.get(k, 0):
             self.unread.pop(k, None)
-        # What is kept of it may be None.
+        # The kept value may be None.
         if k not in self._objects or (version is not None and version < self._versions[k]):
             return
         old: T = _seen(self._objects.pop(k))
@@ -275,12 +275,12 @@ class Store(Generic[T]):
 
 
 def _indexed(indexer: Indexer, value: object) -> set[Hashable]:
-    """The values under which an object is found: the first ones of too many."""
+    """Values under which an object is found: the first ones of too many."""
     return set(islice(indexer(value), _INDEXED))
 
 
 async def listed(client: Client, view: View[T], *namespaces: str) -> Store[T]:
-    """A store of what the API server says now, of these namespaces or all, which nothing keeps up to date."""
+    """Store with the current objects of these namespaces or all, read once and not updated."""
     store = Store(view)
     for namespace in namespaces or ("",):
         selection = Selection(namespace, view.label_selector, view.field_selector)
@@ -294,7 +294,7 @@ async def listed(client: Client, view: View[T], *namespaces: str) -> Store[T]:
 
 
 class Source(Generic[T]):
-    """What one watcher feeds into a store: the objects of one namespace, or of all (empty)."""
+    """Feed of one watcher into a store: the objects of one namespace, or of all (empty)."""
 
     def __init__(self, store: Store[T], namespace: str) -> None:
         self._store = store
@@ -302,7 +302,7 @@ class Source(Generic[T]):
         self._listed: set[Key] | None = None
         self.complete = False
         self.version = 0
-        """All that happened up to this resourceVersion is in the store."""
+        """Everything that happened up to this resourceVersion is in the store."""
 
     def apply(self, event: Event) -> None:
         match event:
@@ -323,13 +323,13 @@ class Source(Generic[T]):
                 self._end_list(version)
 
     def start_over(self) -> None:
-        """What is known is not to be relied on until a list has come."""
+        """Treat the known state as unreliable until a list has come."""
         self.complete, self._listed, self.version = False, None, 0
         self._store.synced.clear()
 
     def _end_list(self, version: int | None) -> None:
         listed, self._listed = self._listed or set(), None
-        self.version = max(self.version, version or 0)  # a stream names it only now
+        self.version = max(self.version, version or 0)  # a stream reports it only now
         known = {**self._store.unread, **dict.fromkeys(self._store.all_keys())}
         for k in (k for k in known if k not in listed):
             if not self._namespace or k.namespace == self._namespace:
@@ -367,10 +367,10 @@ class _Running:
 
 
 class Caches:
-    """The stores of one cluster.
+    """Stores of one cluster.
 
     Args:
-        namespaces: what namespaced kinds are restricted to, one watch each; empty: all, with one watch.
+        namespaces: restriction of namespaced kinds, one watch each; empty: all, with one watch.
         resync_period: seconds after which handlers are called for everything again, ± 10 %.
         on_history_rewound: called when `history_rewound` is set.
     """
@@ -394,24 +394,24 @@ class Caches:
         self._verifying = asyncio.Lock()
         self._is_closed = False
         self._listing_anew: list[Store[Any]] = []
-        """Those whose lists are to come before anything is written, since versions went back."""
+        """Stores that have to be listed before anything is written, since versions went back."""
         self._listing_since = 0.0
         self._is_away_reported = False
         self.history_rewound = asyncio.Event()
         """Set when the history of the cluster was rewound; cleared when all that was known before is forgotten."""
 
-    # --- what may have become untrue
+    # --- state that may be outdated
 
     @property
     def unverified(self) -> bool:
-        """Whether something has to be asked before anything is written that comes from here.
+        """Whether the stores have to be verified before anything derived from them is written.
 
-        That is, of kinds that the API server stores itself: another that is away must not keep all from being written.
+        Only kinds that the API server stores itself count: the outage of another server must not block all writes.
         """
         return bool(self._unverified) or self.history_rewound.is_set() or self._is_listing_anew()
 
     async def verify(self) -> None:
-        """Return when what is known is known to be true, as far as the API server can say.
+        """Return when the stores are verified, as far as the API server can tell.
 
         Raises:
             HistoryRewound: the history of the cluster was rewound, or may have been.
@@ -424,7 +424,7 @@ class Caches:
             for watcher in unverified:
                 watcher.wake()
         if self.history_rewound.is_set() or self._is_listing_anew():
-            # What is to be written was decided by what may be untrue.
+            # The decision to write was based on state that may be outdated.
             raise HistoryRewound(
                 "the cluster may have been restored from a backup; until it is read anew nothing is written"
             )
@@ -434,9 +434,9 @@ class Caches:
             self._unverified.add(watcher)
 
     def _history_rewound(self, watcher: Watcher) -> None:
-        """All start over if one of them finds that the history was, or may have been, rewound.
+        """Let all watches start over if one of them detects that the history was, or may have been, rewound.
 
-        Only if its kind is stored by the API server itself, though: others may count in their own way.
+        Only if its kind is stored by the API server itself, though: other servers may have their own version counters.
         """
         if not _is_own(watcher.resource):
             return
@@ -448,14 +448,14 @@ class Caches:
         self._list_anew()
 
     def _older_list(self, watcher: Watcher) -> None:
-        """List all kinds anew: until then, what is known may never have been."""
+        """List all kinds again: until then, the known state may never have been."""
         if _is_own(watcher.resource):
             self._list_anew()
             self._listing_anew = [running.store for running in self._running.values()]
             self._listing_since = time.monotonic()
 
     def _is_listing_anew(self) -> bool:
-        """A kind that can't be listed must not keep others from being written for ever."""
+        """Whether lists are still outstanding; a kind that can't be listed must not block writes of others for ever."""
         if self._listing_anew and time.monotonic() - self._listing_since < _LISTED_ANEW_SECONDS:
             self._listing_anew = [store for store in self._listing_anew if not store.synced.is_set()]
         else:
@@ -472,7 +472,7 @@ class Caches:
                 feed.task = _create_task(_feed(feed.source, feed.watcher))
 
     def _start_failure(self, watcher: Watcher, error: KubeError) -> None:
-        """What somebody has to do something about before anything can work is an error, and not a kind's alone."""
+        """Log failures that need an operator as errors: an outage or rejected credentials once, not for each kind."""
         if isinstance(error, Unreachable):
             if not self._is_away_reported:
                 self._is_away_reported = True
@@ -495,7 +495,7 @@ class Caches:
         return not resource.namespaced or not self._namespaces or namespace in self._namespaces
 
     def acquire(self, view: View[T], *, needed_at_start: bool = False) -> Store[T]:
-        """The store of a view, watching from the first user on; not synced yet when it is new.
+        """Store of a view, watching from the first user on; not synced yet when it is new.
 
         Raises: Unreachable: after `close`.
         """
@@ -508,7 +508,7 @@ class Caches:
         return running.store
 
     async def release(self, view: View[Any]) -> None:
-        """Give a store back; with its last user the watches stop. After `close` there is nothing to give back."""
+        """Give a store back; the watches stop with its last user. After `close` this does nothing."""
         if self._is_closed:
             return
         running = self._running[view]
@@ -520,20 +520,20 @@ class Caches:
             await _stop(running.tasks)
 
     async def tried(self, view: View[Any], *, timeout: float) -> None:
-        """Wait until the watches of a view have their lists, or could not get them, at most `timeout` seconds."""
+        """Wait until the watches of a view have their lists, or failed to get them, at most `timeout` seconds."""
         watchers = self._running[view].watchers
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await asyncio.gather(*(watcher.tried.wait() for watcher in watchers))
 
     def is_behind(self, view: View[Any]) -> bool:
-        """Whether its store may lack what is in the cluster: it is not complete yet, or a watch fails."""
+        """Whether the store may lag behind the cluster: it is not complete yet, or a watch fails."""
         running = self._running.get(view)
         return running is None or running.is_behind
 
     @contextlib.asynccontextmanager
     async def use(self, view: View[T]) -> AsyncIterator[Store[T]]:
-        """A synced store for the length of a block."""
+        """Synced store for the duration of a block."""
         store = self.acquire(view)
         try:
             await store.synced.wait()
@@ -549,12 +549,12 @@ class Caches:
                     watcher.wake()
 
     def behind(self) -> Iterator[tuple[Resource, bool]]:
-        """For each store whether it may lack what is in the cluster: it is not complete yet, or a watch fails."""
+        """Resource of each store, and whether the store may lag behind: it is not complete yet, or a watch fails."""
         for view, running in list(self._running.items()):
             yield view.resource, running.is_behind
 
     def blind(self) -> list[Store[Any]]:
-        """The stores whose watches can't go on with what the API server sends."""
+        """Stores whose watches can't continue with the data from the API server."""
         return [
             running.store for running in self._running.values() if any(watcher.is_blind for watcher in running.watchers)
         ]
@@ -563,7 +563,7 @@ class Caches:
         return (running.store for running in list(self._running.values()))
 
     async def close(self) -> None:
-        """Stop all watches, whoever uses their stores still."""
+        """Stop all watches, even if their stores still have users."""
         self._is_closed = True
         tasks = [task for running in self._running.values() for task in running.tasks]
         self._running.clear()
@@ -603,11 +603,11 @@ class Caches:
 
 
 def _ignore(_: Watcher, _error: KubeError) -> None:
-    """A kind that is wanted later may be one that the cluster need not have."""
+    """Ignore the failure: a kind requested later may not exist in the cluster."""
 
 
 def _create_task(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-    """A task without a context: a watch outlives the pass that was the first to want it, and its log fields."""
+    """Create a task without a context: a watch outlives the pass that requested it first, and its log fields."""
     return asyncio.create_task(work, context=Context())
 
 
@@ -615,14 +615,14 @@ async def _verify(watcher: Watcher) -> None:
     try:
         await watcher.verify()
     except (ApiError, KindNotServed) as error:
-        # One kind that can't be listed must not keep all others from being written; but an API server that has just
-        # started refuses for a moment, and what it would say is not known then.
+        # One kind that can't be listed must not block writes of all others; but an API server that has just started
+        # refuses for a moment, and its state is unknown then.
         if isinstance(error, ApiError) and error.status in _NOT_NOW:
             raise
 
 
 def _is_own(resource: Resource) -> bool:
-    """Whether it is stored by the API server itself, as far as its group says."""
+    """Whether the API server itself stores this kind, judging by its group."""
     return "." not in resource.group or resource.group.endswith(".k8s.io")
 
 

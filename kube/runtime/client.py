@@ -1,17 +1,17 @@
-"""Raw JSON over one way to a cluster.
+"""Raw JSON over one connection to a cluster.
 
-One object is named by its `Key`, one that is cluster-scoped also by its name alone.
+An object is identified by its `Key`, a cluster-scoped one also by its name alone.
 
-A `RoundTripper` owns what is shared by all who talk to one API server: sessions, TLS, credentials. A `Client` is a
-light view of it with a user agent, a rate limit, a bound on requests in flight and a guard: leader election uses
-one without a limit, so that renewals never queue behind the work; controllers use one whose guard refuses
-to write when leadership may be lost. No library of HTTP is imported here: a command that makes one request need not
-pay for what a program needs that makes thousands.
+A `RoundTripper` owns the resources shared by all clients of one API server: sessions, TLS, credentials. A `Client` is a
+light view of it with a user agent, a rate limit, a bound on requests in flight and a guard: leader election uses one
+without a limit, so that renewals never queue behind the work; controllers use one whose guard refuses to write when
+leadership may be lost. No HTTP library is imported here: a command that makes one request should not pay for the needs
+of a program that makes thousands.
 
-Methods that take a resource raise KindNotServed where discovery says that there is no such kind (see `served`); what
-else is no answer of an API server is Unreachable (see `answers`).
+Methods that take a resource raise KindNotServed if discovery lists no such kind (see `discovery_documents`); any other answer that
+can't be from an API server is Unreachable (see `answers`).
 
-What the API server asks for is honoured here and nowhere else: Retry-After on 429 and 503 (the request was not
+Instructions of the API server are honoured here and nowhere else: Retry-After on 429 and 503 (the request was not
 carried out, so it is safe to send it again), and a fresh token after a 401.
 """
 
@@ -47,7 +47,7 @@ _METADATA_ACCEPT = {
     True: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 }
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""An annotation, see `Client.watch`."""
+"""Annotation, see `Client.watch`."""
 _FROM_NOTHING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _UNPROCESSABLE = 422
@@ -59,7 +59,7 @@ _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 30.0
 _PAGE = 500
 _SMALLER_PAGE = 8
-"""The divisor of the page size after a page that was too long."""
+"""Divisor of the page size after a page that was too long."""
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _ANY_KIND = contextlib.nullcontext()
 
@@ -73,7 +73,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind: of one namespace or all (empty), by labels and fields."""
+    """Selected objects of a kind: of one namespace or all (empty), by labels and fields."""
 
     namespace: str = ""
     label_selector: str = ""
@@ -85,7 +85,7 @@ class Selection:
 
 
 def by_name(name: str) -> str:
-    """A field selector for one object, whatever characters its name has."""
+    """Field selector for one object; special characters in its name are escaped."""
     escaped = name.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
     return f"metadata.name={escaped}"
 
@@ -95,9 +95,9 @@ class Timeout:
     """Seconds; None: no limit."""
 
     total: float | None = None
-    """For the whole answer."""
+    """Limit for the whole answer."""
     silence: float | None = None
-    """Between two pieces of it."""
+    """Limit between two pieces of it."""
 
 
 class RoundTripper(Protocol):
@@ -123,7 +123,7 @@ class RoundTripper(Protocol):
         timeout: Timeout,
         lasting: bool = False,
     ) -> AbstractAsyncContextManager[answers.Response]:
-        """One request as it stands; the response whatever its status. Watches last.
+        """Send one request as given; return the response regardless of its status. `lasting` is for watches.
 
         Raises: Unreachable: no answer came, or it broke off.
         """
@@ -134,17 +134,16 @@ class Consistency(Protocol):
 
     @property
     def unverified(self) -> bool:
-        """Whether it has to be verified before anything is written."""
+        """Whether `verify` has to be called before anything is written."""
 
     async def verify(self) -> None:
-        """Raises KubeError: nothing may be written now."""
+        """Return if writing is permitted now; raise KubeError if not."""
 
 
 class _InitialEvents:
-    """Whether the API server begins a watch with all that there is: older ones answer 422.
+    """Whether the API server begins a watch with all existing objects: older ones answer 422.
 
-    The first watch that wants it finds out, and others wait for its answer, so that there is one refusal and not one a
-    kind.
+    The first such watch finds out, and others wait for its answer, so that there is one refusal and not one per kind.
     """
 
     def __init__(self) -> None:
@@ -153,7 +152,10 @@ class _InitialEvents:
         self._is_refused = False
 
     async def demand(self) -> None:
-        """Raises: Invalid: it is known that there are none."""
+        """Return unless the API server is known to refuse.
+
+        Raises: Invalid: initial events are not supported.
+        """
         if self._is_asked:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SOON_SECONDS):
@@ -168,12 +170,12 @@ class _InitialEvents:
 
 
 class Client:
-    """A view of a cluster for one purpose.
+    """View of a cluster for one purpose.
 
     Args:
         limiter: the connection's token bucket, None for no limit.
-        write_guard: called before anything that changes the cluster; gives the seconds for which this process may
-            still write, and raises if it must not write now.
+        write_guard: called before each write; returns the seconds for which this process may still write, and raises if
+            it must not write now.
     """
 
     def __init__(
@@ -186,11 +188,11 @@ class Client:
     ) -> None:
         self.transport = transport
         self.identity: MultiMapping[str] = CIMultiDict({"User-Agent": user_agent})
-        """Headers that say who asks."""
+        """Headers that identify the user."""
         self._limiter = limiter
         self._write_guard = write_guard
         self.consistency: Consistency | None = None
-        """Asked before anything that changes the cluster; None: what is written does not come from a cache."""
+        """Verified before each write; None: written objects do not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._shares = KindShares(self._is_answering)
         self._page_limits: dict[Resource, int] = {}
@@ -198,7 +200,7 @@ class Client:
         self._initial_events = _InitialEvents()
 
     def impersonating(self, user: str, groups: Sequence[str] = ()) -> Self:
-        """The same client, limits and guard included, whose requests are made as another user.
+        """Same client, limits and guard included, with requests made as another user.
 
         The API server adds the groups by itself if the user is a ServiceAccount.
         """
@@ -209,7 +211,7 @@ class Client:
         return view
 
     def without_limit(self) -> Self:
-        """The same client, guard included, whose requests wait for no others: for heartbeats."""
+        """Same client, guard included, whose requests wait for no others: for heartbeats."""
         view = type(self)(self.transport, user_agent="", write_guard=self._write_guard)
         view.identity, view.consistency = self.identity, self.consistency
         return view
@@ -228,12 +230,12 @@ class Client:
         kind: Resource | None = None,
         namespace: str = "",
     ) -> bytes:
-        """The body of a successful answer.
+        """Body of a successful answer.
 
         `warnings` gets the warnings of the API server. For `kind`, None for any, and `namespace` see `kind_shares`.
 
         Raises:
-            ApiError: the API server refused; after retries where it asked for them.
+            ApiError: the API server refused; after retries if it requested them.
             Unreachable: no complete answer came in time. AnswerTooLong: it was not read to its end. NoStatus: it is a
                 failure, but perhaps not of the API server.
         """
@@ -277,14 +279,14 @@ class Client:
         return answers.loads(await self.request("GET", path, accept=accept))
 
     async def demand_served(self, resource: Resource) -> None:
-        """Raises KindNotServed if discovery says so; KubeError if it can't say."""
+        """Return if discovery lists the kind; raise KindNotServed if not, KubeError if unknown."""
         if not await discovery_documents.is_served(self.read, resource):
             raise errors.KindNotServed(resource.api_version, resource.kind)
 
     async def _request(
         self, resource: Resource, method: str, path: str, *, is_one: bool = True, **options: Any
     ) -> bytes:
-        """A request at a path of a resource. Raises KindNotServed if it is not served any more."""
+        """Send a request to a path of a resource. Raises KindNotServed if it is not served any more."""
         kind = resource if is_one else None
         try:
             return await self.request(method, path, kind=kind, **options)
@@ -298,7 +300,7 @@ class Client:
         return await answers.object_of(resource, body, metadata_only=form is Form.METADATA)
 
     async def _missing(self, resource: Resource, error: errors.NoStatus | errors.NotFound) -> Never:
-        """Raises KindNotServed if that is the reason, or the error itself."""
+        """Raise KindNotServed if that is the reason, or the error itself."""
         names_object = isinstance(error, errors.NotFound) and error.details.get("name")
         if error.status == 404 and not names_object:
             try:
@@ -346,7 +348,7 @@ class Client:
             self._in_flight.release()
 
     async def _take_turn(self, *, verified: bool) -> None:
-        """One of the requests in flight; `verified`: not before the caches are known to be true."""
+        """Acquire one of the requests in flight; `verified`: not before the caches are verified."""
         while True:
             if verified and self.consistency is not None and self.consistency.unverified:
                 await self.consistency.verify()
@@ -360,7 +362,7 @@ class Client:
         return _ANY_KIND if kind is None else self._shares.hold(kind, namespace)
 
     async def _is_answering(self) -> bool:
-        """Whether the API server, with its etcd, answers at all just now."""
+        """Whether the API server, with its etcd, responds at all just now."""
         try:
             async with self.transport.send(
                 "GET", "/readyz", headers=self.identity, params=None, body=None, timeout=Timeout(total=_SOON_SECONDS)
@@ -388,7 +390,7 @@ class Client:
         return await self._object(resource, "GET", path, form=form, accept=accept, timeout=timeout, namespace=namespace)
 
     async def find(self, resource: Resource, name: Key | str) -> Object | None:
-        """None if there is no such object."""
+        """Get an object; None if it does not exist."""
         try:
             return await self.get(resource, name)
         except errors.NotFound:
@@ -486,9 +488,9 @@ class Client:
         grace_seconds: int | None = None,
         timeout: float | None = None,
     ) -> None:
-        """DELETE, with the preconditions that are given (409 if they do not hold).
+        """DELETE, with the given preconditions (409 if they do not hold).
 
-        Args: grace_seconds: that it has for its end; None: as many as it says itself.
+        Args: grace_seconds: grace period; None: the object's own.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {field: value for field, value in preconditions.items() if value}
@@ -512,7 +514,7 @@ class Client:
         resource_version: str = "",
         grace_seconds: int | None = None,
     ) -> bool:
-        """Delete an object that may be missing. Return whether it existed."""
+        """Delete an object that may be missing."""
         try:
             await self.delete(resource, name, uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
         except errors.NotFound:
@@ -541,9 +543,11 @@ class Client:
     ) -> Object:
         """One page; `metadata.continue` of the answer is the token for the next. Items get apiVersion and kind.
 
-        Objects have no `managedFields` unless these are asked for. What can't be read of one is left out of it alone.
+        Objects have no `managedFields` unless requested. A part of an object that can't be read is left out of it
+        alone.
 
-        Of kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at, instead
+        For kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at,
+        instead
         of the present; raises Gone if the API server has forgotten it.
 
         `paging` counts the bytes of a list of several pages.
@@ -586,7 +590,7 @@ class Client:
         )
 
     async def _list_kind(self, resource: Resource) -> str:
-        """How lists of a kind are called: a CustomResourceDefinition may say so. Raises KubeError."""
+        """Kind of the lists of a kind: a CustomResourceDefinition may set it. Raises KubeError."""
         if resource not in self._list_kinds:
             path = f"{_DEFINITIONS}/{resource.plural}.{resource.group}"
             names = mapping(spec(await self.read(path)).get("names"))
@@ -636,12 +640,12 @@ class Client:
         form: Form = Form.WHOLE,
         managed_fields: bool = False,
     ) -> AsyncIterator[AsyncIterator[Object]]:
-        """The events of a watch: `{"type": …, "object": …}`, bookmarks and errors included. Objects are as in a list.
+        """Events of a watch: `{"type": …, "object": …}`, bookmarks and errors included. Objects are as in a list.
 
-        Without a resourceVersion it begins with all that there is, and a bookmark that says that this was all
-        (`INITIAL_EVENTS_END`). Raises Invalid if the API server can't do that.
+        Without a resourceVersion it begins with all existing objects, and a bookmark that marks their end
+        (`INITIAL_EVENTS_END`). Raises Invalid if the API server does not support that.
 
-        A broken stream raises Unreachable, one that is silent for `idle_timeout` seconds TimedOut, what is no event
+        A broken stream raises Unreachable, one that is silent for `idle_timeout` seconds TimedOut, an invalid event
         NotUnderstood; its regular end ends the iteration.
         """
         params = {
@@ -680,7 +684,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def lines(self, path: str, *, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """GET: the lines of a text that comes bit by bit, such as a log that is followed."""
+        """GET: the lines of a text that arrives bit by bit, such as a followed log."""
         await self._wait_for_token()
         async with self.transport.send(
             "GET",
@@ -697,7 +701,7 @@ class Client:
 
 
 def pause_before_retry(retry_after: float, *, retries: int) -> float:
-    """Seconds to wait after so many retries: what the API server asks for, within bounds.
+    """Seconds to wait after so many retries: the request of the API server, within bounds.
 
     A client that may come back at once waits longer each time: else many of them would keep the API server from
     recovering.
@@ -706,13 +710,13 @@ def pause_before_retry(retry_after: float, *, retries: int) -> float:
 
 
 def _place(resource: Resource, name: Key | str, subresource: str = "") -> tuple[str, str]:
-    """The namespace of an object, and its path. Raises ValueError without a name."""
+    """Namespace of an object, and its path. Raises ValueError without a name."""
     own = key_of(name)
     return own.namespace, resource.path(namespace=own.namespace, name=_one(own.name), subresource=subresource)
 
 
 def _one(name: str) -> str:
-    """The name, for a path to one object: without one it would lead to all of them."""
+    """Name for a path to one object: an empty one is refused, since the path would be that of all objects."""
     if not name:
         raise ValueError("an object without a name can't be asked for")
     return name

@@ -1,18 +1,17 @@
-"""JSON of objects, whatever is in it.
+"""JSON of objects, with any content.
 
-An API server stores what other parsers refuse: ten thousand levels of nesting, in `metadata.managedFields` of any
-object and in custom resources. Others send numbers that are infinite, and text that is no UTF-8. One such object must
-not hide all others, so what can't be read is left out of it, and all else is read: such an object is an `InPart`. What
-was left out is `LEFT_OUT`, which nothing that is written may hold (`dumps`), so that nothing is
-destroyed.
+An API server stores content that other parsers refuse: ten thousand levels of nesting, in `metadata.managedFields` of
+any object and in custom resources. Others send numbers that are infinite, and text that is no UTF-8. One such object
+must not hide all others, so its unreadable parts are left out, and all else is read: such an object is an `InPart`.
+`LEFT_OUT` replaces these parts; no written object may contain it (`dumps`), so that nothing is destroyed.
 
-orjson reads what is usual. Only what it refuses is looked through here, bracket by bracket, in linear time and by turns
-with others on the event loop.
+orjson reads usual JSON. Only JSON that it refuses is scanned here, bracket by bracket, in linear time and by turns with
+others on the event loop.
 
-`metadata.managedFields` are a third of an object and more, and few need them, so they are not parsed for the others:
+`metadata.managedFields` are a third of an object and more, and few callers need them, so the others do not parse them:
 they are cut out of the text, up to the first brackets that may end a list of objects. If these are in a string, or end
-another list, then a quote or a bracket lacks its counterpart, and the rest is no JSON. If it is, and what was put in
-their place is found at `metadata.managedFields`, then the cut was right; else all is parsed.
+another list, then a quote or a bracket lacks its counterpart, and the rest is no JSON. If it is, and the placeholder is
+found at `metadata.managedFields`, then the cut was right; else all is parsed.
 """
 
 import json
@@ -29,17 +28,17 @@ from kube.objects import Object, key
 from kube.runtime.yielding import Yielding
 
 MAX_DEPTH = 200
-"""Levels that are kept of an object that nests too deeply; real ones have about fifty."""
+"""Levels kept of an object that nests too deeply; real ones have about fifty."""
 
 LEFT_OUT = f"<left out: {secrets.token_hex(16)}>"
-"""A text that no object has."""
+"""Text that occurs in no object."""
 
 _CUT = f"<cut: {secrets.token_hex(16)}>"
 _CUT_JSON = b'"managedFields":' + orjson.dumps(_CUT)
 _MANAGED_FIELDS, _END_OF_LIST = b'"managedFields":[', b"}]"
 _LEFT_OUT_JSON = orjson.dumps(LEFT_OUT)
 _BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+([{}\[\]])', re.DOTALL)
-"""The next one outside of strings, and what is before it."""
+"""Next bracket outside of strings, with the text before it."""
 _ITEMS = re.compile(rb'"items"\s*:\s*\[\Z')
 _NOTHING = re.compile(rb"[\s,]*")
 _OPENING = b"{["
@@ -49,11 +48,11 @@ _DIGITS = 20
 
 
 class InPart(dict[str, Any]):
-    """An object of which something is left out: what nests too deeply, or is no text or number."""
+    """Object with parts left out: those that nest too deeply, or are no text or number."""
 
 
 class NotReadable(ValueError):
-    """It is no JSON."""
+    """Not valid JSON."""
 
 
 def is_whole(obj: object) -> bool:
@@ -61,7 +60,7 @@ def is_whole(obj: object) -> bool:
 
 
 def nesting_less(obj: dict[str, Any]) -> InPart | None:
-    """The object without what nests too deeply to be written; None: it can be written as it is."""
+    """Copy without parts that nest too deeply to be written; None if the object can be written unchanged."""
     try:
         orjson.dumps(obj)
     except TypeError:
@@ -83,7 +82,7 @@ def _cut_down(value: Any, levels: int) -> Any:
 
 
 def without_managed_fields(body: bytes) -> tuple[bytes, int]:
-    """The JSON with managed fields cut out where that is simple, and how often; see `take_cuts`."""
+    """Cut managed fields out of the JSON where that is simple; return it with the number of cuts, see `take_cuts`."""
     kept, at, cuts = [], 0, 0
     while (begin := body.find(_MANAGED_FIELDS, at)) >= 0 and (end := body.find(_END_OF_LIST, begin)) >= 0:
         kept += [body[at:begin], _CUT_JSON]
@@ -92,7 +91,7 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
 
 
 def take_cuts(objects: Iterable[Any]) -> int:
-    """Take managed fields, and what stands for them, out of metadata; how many stood for some."""
+    """Remove managed fields, and their placeholders, from metadata; return the number of placeholders."""
     cuts = 0
     for obj in objects:
         meta = obj.get("metadata") if isinstance(obj, dict) else None
@@ -101,11 +100,11 @@ def take_cuts(objects: Iterable[Any]) -> int:
     return cuts
 
 
-# --- what orjson refuses
+# --- JSON that orjson refuses
 
 
 async def salvaged(body: bytes, *, yielding: Yielding | None = None) -> InPart:
-    """As much of a JSON object as can be read. Raises NotReadable."""
+    """Readable parts of a JSON object. Raises NotReadable."""
     text = await _pruned(body, yielding or Yielding())
     try:
         loaded = orjson.loads(text)
@@ -115,13 +114,13 @@ async def salvaged(body: bytes, *, yielding: Yielding | None = None) -> InPart:
         raise NotReadable("it is no JSON object")
     meta = loaded.get("metadata")
     if isinstance(meta, dict) and _LEFT_OUT_JSON in orjson.dumps(meta.get("managedFields")):
-        # Who owns a field is known for all of them or for none.
+        # The owners are known for all fields or for none.
         del meta["managedFields"]
     return InPart(loaded)
 
 
 async def _pruned(body: bytes, yielding: Yielding) -> bytes:
-    """Without what nests more deeply than `MAX_DEPTH`."""
+    """Cut out everything that nests more deeply than `MAX_DEPTH`."""
     kept, begin, depth = [], 0, 0
     async for at, is_opening in _brackets(body, yielding):
         depth += 1 if is_opening else -1
@@ -133,7 +132,7 @@ async def _pruned(body: bytes, yielding: Yielding) -> bytes:
 
 
 async def _brackets(body: bytes, yielding: Yielding) -> AsyncIterator[tuple[int, bool]]:
-    """Where brackets are, outside of strings, and whether they open."""
+    """Positions of brackets outside of strings, and whether they open."""
     at, count = 0, 0
     while (found := _BRACKET.match(body, at)) is not None:
         at, count = found.end(), count + 1
@@ -143,7 +142,7 @@ async def _brackets(body: bytes, yielding: Yielding) -> AsyncIterator[tuple[int,
 
 
 def _leniently(text: bytes) -> Any:
-    """As Go reads it, which API servers are written in: what is no UTF-8 is replaced. Raises NotReadable."""
+    """Parse like Go, in which API servers are written: replace invalid UTF-8. Raises NotReadable."""
     try:
         loaded = json.loads(
             text.decode(errors="replace"),
@@ -173,7 +172,7 @@ def _finite(digits: str) -> float | str:
 
 
 async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memoryview]]:
-    """The JSON of a list without its items, and that of each item. Raises NotReadable: it is no list of objects."""
+    """JSON of a list without its items, and that of each item. Raises NotReadable: it is no list of objects."""
     view, items = memoryview(body), list[memoryview]()
     depth, first, last, begin = 0, -1, -1, 0
     async for at, is_opening in _brackets(body, yielding):
@@ -202,7 +201,7 @@ def _demand_nothing(body: bytes, begin: int, end: int) -> None:
 
 
 def dumps(body: Any) -> bytes:
-    """Raises NotWritable: it can't be written as JSON, or something was left out of it when it was read."""
+    """Encode as JSON. Raises NotWritable: it can't be encoded, or a part was left out when it was read."""
     try:
         data = orjson.dumps(body)
     except TypeError as error:

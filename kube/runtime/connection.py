@@ -1,10 +1,9 @@
-"""Where an API server is and as whom to talk to it.
+"""Address of an API server, and credentials for it.
 
 A `Connection` is made from a kubeconfig, in a file or in memory, or from a Pod's service account. It is a value:
-opening sessions is the client's business. Credentials that change while the process runs (token files, plugins) are
-asked for anew with every request and dropped after a 401, so nothing is ever pinned to the token seen at start.
-`Rotation` replaces a connection: with what it is given, or when a file has changed that the connection was made from
-(the kubeconfig, a CA, a client certificate).
+the client opens the sessions. Credentials that change while the process runs (token files, plugins) are requested for
+every request and dropped after a 401, so nothing is pinned to the token at start. `Rotation` replaces a connection: by
+a given one, or when a file has changed that the connection was made from (the kubeconfig, a CA, a client certificate).
 
 A kubeconfig can name commands to run and files to read. `load_kubeconfig` refuses those by default, because
 the programs of this project get kubeconfigs out of Secrets; tools that a person runs pass `trusted=True`.
@@ -50,23 +49,23 @@ _FILES = {
     "client-key": "client-key-data",
     "tokenFile": "token",
 }
-"""Fields that name files, and those that hold the content instead."""
+"""Fields that name files, and the fields with the content instead."""
 _CERTIFICATE = b"-----BEGIN "
 _VALID_FIELDS = "client-certificate-data client-key-data token username password tokenFile"
 
 
 class Credentials(Protocol):
-    """What goes into the Authorization header."""
+    """Source of the Authorization header."""
 
     async def authorization(self) -> str | None: ...
 
     def invalidate(self) -> bool:
-        """Forget what is cached, after a 401. True if the next `authorization` may give something else."""
+        """Forget cached credentials, after a 401. Return whether the next `authorization` may give others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A header that never changes, or none (client certificates, anonymous)."""
+    """Header that never changes, or none (client certificates, anonymous)."""
 
     header: str | None = None
 
@@ -78,7 +77,7 @@ class Fixed:
 
 
 class TokenFile:
-    """A bearer token in a file that another program renews; read again once a minute and after a 401."""
+    """Bearer token in a file that another program renews; read again once a minute and after a 401."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.path = path
@@ -92,7 +91,7 @@ class TokenFile:
             try:
                 self._header = _bearer(read_bounded(self.path, most=LARGEST_FILE).decode())
             except (OSError, ValueError) as error:
-                # It may be about to be renewed: what was read last goes on until then.
+                # It may be about to be renewed: use the last one until then.
                 if self._header is None:
                     raise ConfigurationError(f"cannot read the token file {self.path}: {error}") from error
             self._read_at = now
@@ -120,7 +119,7 @@ class Plugin:
         self._context = context
         self._configuration: Any = None
         self._loading = asyncio.Lock()
-        """Concurrent requests run the plugin once: it may ask its user to log in."""
+        """Lets concurrent requests run the plugin only once: it may prompt its user to log in."""
 
     async def authorization(self) -> str | None:
         try:
@@ -151,26 +150,26 @@ class Plugin:
 @dataclass(frozen=True, slots=True)
 class Connection:
     server: str
-    """`https://host:port`, perhaps with a path."""
+    """Base URL: `https://host:port`, perhaps with a path."""
     tls: ssl.SSLContext | None
     credentials: Credentials
     identity: tuple[str, ...]
     """Equal for two connections to the same server with the same credentials."""
     tls_server_name: str | None = None
     authority: bytes = b""
-    """The bundle by which the server is known, PEM; empty: the system's authorities."""
+    """CA bundle of the server, PEM; empty: the system's CAs."""
     files: tuple[Path, ...] = ()
-    """From which it was made."""
+    """Files that the connection was made from."""
     reload: "Callable[[], Connection] | None" = None
-    """Makes it from these files again. Raises ConfigurationError."""
+    """Makes the connection from these files again. Raises ConfigurationError."""
 
 
 class Rotation:
-    """The connection as it was last replaced, or as its files say now; these are compared every few seconds.
+    """Current connection: as last replaced, or according to its files, which are compared every few seconds.
 
-    What can't be used changes nothing, and neither does another server: what is known of one is not true of another.
+    Invalid files change nothing, and neither does another server: cached state of one server is not valid for another.
 
-    Args: on_change: called when there is another connection.
+    Args: on_change: called when the connection changes.
     """
 
     def __init__(
@@ -194,7 +193,7 @@ class Rotation:
         return self._connection
 
     def replace(self, connection: Connection) -> None:
-        """From now on this one. Raises ConfigurationError: it leads to another server."""
+        """Use this connection from now on. Raises ConfigurationError: it leads to another server."""
         if connection.server != self._connection.server:
             raise ConfigurationError(
                 f"the connection to {self._connection.server} can't be replaced by one to {connection.server}; "
@@ -240,7 +239,7 @@ def _digest(file: Path) -> bytes | None:
 
 
 def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path = SERVICE_ACCOUNT) -> Connection:
-    """The connection of a Pod's service account.
+    """Connection of a Pod's service account.
 
     Raises: ConfigurationError: this process does not run in a Pod, or the mounted files are missing.
     """
@@ -271,7 +270,7 @@ def in_cluster(*, environment: Mapping[str, str] = os.environ, directory: Path =
 
 
 def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = False) -> Connection:
-    """The connection of a kubeconfig's current context, or of the one named.
+    """Connection of a kubeconfig's current context, or of the named one.
 
     Raises:
         ConfigurationError: the file can't be read, is no kubeconfig, or is not trusted and names commands,
@@ -289,12 +288,12 @@ def load_kubeconfig(path: Path, *, context: str | None = None, trusted: bool = F
 
 
 def connection_of_kubeconfig(content: bytes, *, origin: str) -> Connection:
-    """The connection of the current context of a kubeconfig in memory, such as one out of a Secret.
+    """Connection of the current context of a kubeconfig in memory, such as one out of a Secret.
 
-    Args: origin: names it in errors.
+    Args: origin: name of the kubeconfig in errors.
 
     Raises: ConfigurationError: see `load_kubeconfig`; or the kubeconfig names a file. It comes from another cluster,
-        and must not have a file of this computer sent to its server.
+        and must not be able to send a file of this machine to its server.
     """
     document = parse_kubeconfig(content, origin=origin)
     _refuse_unsupported(document)
@@ -358,7 +357,7 @@ def _is_url(server: str) -> bool:
 
 
 def _named_files(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> list[Any]:
-    """Token files are not among them: they are read again by themselves."""
+    """Files named by cluster and user, except token files, which are read again anyway."""
     named = cluster.get("certificate-authority"), user.get("client-certificate"), user.get("client-key")
     return [file for file in named if file]
 
@@ -392,7 +391,7 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
 
 
 def _credentials(user: Mapping[str, Any], path: Path, context: str | None) -> tuple[Credentials, str]:
-    """The credentials, and a text that is equal for equal ones."""
+    """Credentials, and a text that is equal for equal ones."""
     if user.get("exec") or user.get("auth-provider"):
         if importlib.util.find_spec("kubernetes_asyncio") is None:
             raise ConfigurationError(
@@ -415,7 +414,7 @@ def _credentials(user: Mapping[str, Any], path: Path, context: str | None) -> tu
 
 
 def _authority(cluster: Mapping[str, Any], path: Path) -> bytes | None:
-    """Raises ConfigurationError."""
+    """CA bundle of a cluster; None for the system's CAs. Raises ConfigurationError."""
     try:
         if cluster.get("certificate-authority-data"):
             return _decoded(cluster, "certificate-authority-data")
@@ -443,13 +442,13 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], path: Path, author
 
 
 def _trusting(authority: bytes | None) -> ssl.SSLContext:
-    """Trusts what is in a bundle, and nothing else; None: the system's authorities. Raises ValueError."""
+    """TLS context that trusts exactly the CAs of a bundle; None: those of the system. Raises ValueError."""
     if authority is None:
         return ssl.create_default_context()
     if _CERTIFICATE not in authority:
-        # What is empty, too, must not pass for nothing, which would mean the system's authorities.
+        # An empty bundle must not count as none, which would mean the system's CAs.
         raise ValueError("there is no certificate in it")
-    # There may be comments between certificates, in any language, and OpenSSL takes ASCII alone.
+    # There may be comments between certificates, in any language, and OpenSSL accepts only ASCII.
     return ssl.create_default_context(cadata=authority.decode("ascii", "ignore"))
 
 
@@ -459,7 +458,7 @@ def _unusable(path: Path, given: Mapping[str, Any], error: Exception) -> Configu
 
 
 def _decoded(fields: Mapping[str, Any], name: str) -> bytes:
-    """What is broken must not pass for nothing, which would mean the system's authorities."""
+    """Decode a field; invalid base64 must not count as absent, which would mean the system's CAs. Raises ValueError."""
     try:
         content = base64.b64decode("".join(fields[name].split()), validate=True)
     except ValueError:
@@ -470,7 +469,7 @@ def _decoded(fields: Mapping[str, Any], name: str) -> bytes:
 
 
 def _load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """OpenSSL takes files only; an unnamed one in memory keeps the key off the disk."""
+    """Load a key pair. OpenSSL reads only files; an unnamed one in memory keeps the key off the disk."""
     if not hasattr(os, "memfd_create"):  # not on Linux
         import tempfile
 

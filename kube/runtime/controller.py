@@ -1,18 +1,18 @@
-"""A control loop: workers that take keys from a queue and reconcile what they name.
+"""Control loop: workers that take keys from a queue and reconcile their objects.
 
-A reconciliation is level based: it gets a key, looks at the state of the world, and says what should happen with the
-key next. Its results are handled in one place, `Controller._settle`:
+A reconciliation is level based: it gets a key, looks at the state of the world, and returns when the key is due next.
+Results are handled in one place, `Controller._settle`:
 
     Done()             fine; nothing until the key is added again
-    RequeueAfter(s)    fine; again after s seconds, unless there is nothing to see by then
-    Requeue()          not there yet; again after a delay that grows from time to time
-    an error raised    again after a delay that grows from time to time, unless it is a TerminalError
+    RequeueAfter(s)    fine; again after s seconds, unless that is needless then
+    Requeue()          incomplete; again after a growing delay
+    an error raised    again after a growing delay, unless it is a TerminalError
     a conflict raised  the same as Requeue: another client has written meanwhile, which is no failure
 
-Errors are `KubeError`, `ReconcileError` and what the operating system reports; a reconciliation that raises anything
-else has a bug: that is counted as a panic, logged with its traceback, and otherwise treated like an error. So is one
-that exceeds its time limit. None of them ends a worker. One that waits gives its worker to namespaces that have none,
-see `handing_over`, and comes again later.
+Errors are `KubeError`, `ReconcileError` and those of the operating system; any other exception is a bug: it is counted
+as a panic, logged with its traceback, and otherwise treated like an error. So is a pass that exceeds its time limit.
+None of them ends a worker. A pass that waits gives its worker to namespaces that have none, see `handing_over`, and
+runs again later.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 _WAY_SECONDS = 1.0
-"""Delay of a pass that has given way."""
+"""Delay of a pass that has given way, in seconds."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -51,18 +51,18 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """All is well so far; look again after so many seconds (at once if there are none left)."""
+    """All is well so far; reconcile again after so many seconds (at once if zero or less)."""
 
     seconds: float
     priority: Priority | None = None
-    """With which it is looked at then; None: the one that it has now."""
+    """Priority of the next pass; None: the one of this pass."""
     is_needless: Callable[[], bool] | None = None
-    """Asked when a regular look is due: whether it would find nothing new, and is put off for as long again."""
+    """Called when a regular pass is due: whether it would find nothing new, and is delayed again by the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """Look again, later and later while this goes on."""
+    """Reconcile again, with a growing delay while this continues."""
 
 
 Result = Done | RequeueAfter | Requeue
@@ -73,16 +73,16 @@ class ReconcileError(Exception):
 
 
 class TerminalError(ReconcileError):
-    """A failure that will not go away by trying again, only by a change of the object."""
+    """A failure that persists until the object changes, so that retries are pointless."""
 
 
 class RepeatedError(ReconcileError):
-    """A failure that was logged not long ago, and is not logged again; it counts as any other."""
+    """A failure that was logged recently, and is not logged again; it counts like any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A reconciliation that raised: why, and what follows from it."""
+    """Failed reconciliation: the error, and its consequences."""
 
     error: Exception
     text: str
@@ -94,7 +94,7 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Classify an error; of a group, what its members have in common."""
+    """Classify an error; a group by the common properties of its members."""
     members = list(_members(error))
     bug = next((e for e in members if not isinstance(e, (KubeError, ReconcileError, OSError))), None)
     if bug is not None:
@@ -106,9 +106,9 @@ def failure_of(error: Exception) -> Failure:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether nothing went wrong but that another client has written at the same time.
+    """Whether the only cause is a concurrent write of another client.
 
-    So it is if a ReconcileError only says in other words what was raised by a conflict.
+    That includes a ReconcileError that was raised from a conflict, unless it is terminal.
     """
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_conflict, error.exceptions))
@@ -128,15 +128,15 @@ def _members(error: Exception) -> Iterator[Exception]:
 class Controller:
     """Reconciles the keys that are added to its `queue`, each by one worker at a time.
 
-    Its metrics exist from its construction on, so construct it where it is going to run: on becoming leader.
+    Its metrics exist from its construction on, so construct it when it is going to run: on becoming leader.
 
     Args:
         name: of the controller, in metrics and logs.
-        reconcile: one pass over what a key names. Cancelled at the time limit and when the controller stops.
-        kind: what the keys name, if they all name objects of one kind; only for logs.
-        concurrency: how many keys are worked on at once.
+        reconcile: one pass over the object of a key. Cancelled at the time limit and when the controller stops.
+        kind: kind of the keys' objects, if it is the same for all; only for logs.
+        concurrency: number of workers.
         time_limit: seconds that one pass may take.
-        max_backoff: seconds between attempts that keep failing, at most.
+        max_backoff: maximum of seconds between attempts that keep failing.
         highest: see `WorkQueue`.
         stop_within: seconds that running passes get to unwind when the controller stops.
         is_repeatable: whether nothing is lost if a pass ends while a request has no answer, see `handing_over`.
@@ -174,12 +174,12 @@ class Controller:
         self._metrics = ControllerMetrics(name, workers=concurrency)
         self._yielding = Yielding()
         self._passes: dict[Key, Pass] = {}
-        """Those in work."""
+        """Running passes."""
         self._regular: dict[Key, RequeueAfter] = {}
-        """What the last reconciliation of a key has said, if the next regular one may turn out to be needless."""
+        """Last results of keys whose next regular pass may turn out to be needless."""
 
     async def run(self) -> None:
-        """Work until cancelled. Then no key is taken any more, and running reconciliations are cancelled."""
+        """Work until cancelled. Then no more keys are taken, and running reconciliations are cancelled."""
         log.info("Starting workers", controller=self.name, **{"worker count": self._concurrency})
         workers = [
             asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
@@ -216,7 +216,7 @@ class Controller:
                 self.queue.add_rate_limited(key)
             finally:
                 self.queue.done(key)
-            # Thousands of keys may cost little each, and no request.
+            # Thousands of keys may cost little each, and need no request.
             await self._yielding.after_long()
 
     def _give_way(self, key: Key) -> bool:
@@ -224,7 +224,7 @@ class Controller:
         return passing is not None and passing.give_way()
 
     def _put_off(self, key: Key) -> float | None:
-        """For how long a regular look is put off, since it would be in vain; None: it takes place."""
+        """Seconds by which a needless regular pass is delayed; None: it takes place."""
         said = self._regular.get(key)
         try:
             return said.seconds if said is not None and said.is_needless is not None and said.is_needless() else None
@@ -259,7 +259,7 @@ class Controller:
             structlog.contextvars.bind_contextvars(**{self._kind.kind: reference})
 
     async def _attempt(self, key: Key) -> Result | Failure:
-        """One reconciliation; it raises nothing but the cancellation of this worker."""
+        """One reconciliation; raises nothing but the cancellation of this worker."""
         limit = asyncio.timeout(self._time_limit)
         self._passes[key] = passing = handing_over.begin(limit, is_repeatable=self._is_repeatable)
         try:
@@ -271,7 +271,7 @@ class Controller:
                 raise
             # This worker was not cancelled: the reconciliation awaited something that was cancelled.
             return failure_of(RuntimeError("cancelled from within"))
-        except Exception as error:  # noqa: BLE001 - whatever it raises must not end the worker
+        except Exception as error:  # noqa: BLE001 - no exception may end the worker
             if passing.gives_way and limit.expired():
                 log.info("Coming again later, since it only waits and other namespaces have no worker")
                 return RequeueAfter(_WAY_SECONDS, RESYNC)
@@ -324,7 +324,7 @@ class Controller:
 
 
 _RESULTS = {Done: "success", RequeueAfter: "requeue_after", Requeue: "requeue", Failure: "error"}
-"""As metrics call them."""
+"""Names in metrics."""
 
 
 def _describe(span: "Span", outcome: Result | Failure) -> None:
@@ -335,5 +335,5 @@ def _describe(span: "Span", outcome: Result | Failure) -> None:
 
 
 def _flow_of(key: Key) -> str | None:
-    """The namespace of a key; keys without one are of no flow."""
+    """Namespace of a key; None for keys without one, which belong to no flow."""
     return key.namespace or None

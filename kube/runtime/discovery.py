@@ -1,13 +1,13 @@
-"""From apiVersion and kind to a path and a scope, as the API server says.
+"""Path and scope of a kind, given apiVersion and kind, according to the API server.
 
-With the first kind of a named group all group versions are asked for in one call, and each is taken over when a kind of
-it is first asked for. Where the API server can't do that, and later, it is one GET a group version; then from memory. A
-kind that is missing is looked up again, since it may have come meanwhile: at once, then less and less often.
-`invalidate` makes the next question go to the API server at once (called when a CRD comes, changes or goes, and when a
-path turned out to be gone).
+With the first kind of a named group all group versions are requested in one call, and each is taken over when a kind of
+it is first needed. Where the API server does not support that, and later, it is one GET per group version; then from
+memory. A missing kind is looked up again, since it may have been added meanwhile: at once, then less and less often.
+`invalidate` makes the next lookup go to the API server at once (called when a CRD is created, changed or deleted, and
+when a path turned out to be gone).
 
 The answer 'not served' may be ten minutes old, and a kind that is not served may have objects. A caller that concludes
-that all objects of a kind are gone asks `find_any_version` or `require_gone`, which never say so from memory.
+that all objects of a kind are gone uses `find_any_version` or `require_gone`, which never conclude that from memory.
 """
 
 import asyncio
@@ -30,26 +30,26 @@ _LONGEST_REFRESH_SECONDS = 600.0
 _MOST_GROUP_VERSIONS = 1000
 _MOST_EXPLAINED = 20
 _GROUP_SECONDS = 1.0
-"""How long the answers for all versions of a group are good: many objects of many kinds are asked for at once."""
+"""Lifetime of the answers for all versions of a group: many objects of many kinds are looked up at once."""
 
 
 @dataclass(slots=True)
 class _GroupVersion:
     kinds: Mapping[str, Resource] = field(default_factory=dict)
     stale_at: float = float("-inf")
-    """When a kind that is not among them is worth another question."""
+    """Time from which on a kind that is not among them justifies another request."""
     patience: float = _FIRST_REFRESH_SECONDS
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(slots=True)
 class _Group:
-    """The kinds of a group, each in the first version that has it."""
+    """Kinds of a group, each in the first version that has it."""
 
     asked_at: float = float("-inf")
     kinds: Mapping[str, Resource] = field(default_factory=dict)
     defined: DefinedKinds | KubeError | None = None
-    """Of which there may be objects, or why that is not known; None: it was not asked for."""
+    """Kinds that may have objects, or the error if unknown; None: not requested yet."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -70,37 +70,37 @@ class Discovery:
         self._group_versions: dict[str, _GroupVersion] = {}
         self._groups: dict[str, _Group] = {}
         self._version = ""
-        """The version of Kubernetes."""
+        """Version of Kubernetes."""
         self._schemas: dict[Resource, str] = {}
         self._schema_lock = asyncio.Lock()
         self._catalog = _Catalog()
         self._all: dict[str, dict[str, Resource] | None] | None = None
-        """All group versions in one answer, as far as they are not taken over yet; None: it was not asked for."""
+        """All group versions in one answer, without those taken over already; None: not requested yet."""
         self._all_at = float("-inf")
-        """When that was, if what is not among it was not served."""
+        """Time of that answer, if a group version missing in it was not served then."""
         self._asking_for_all = asyncio.Lock()
         self._changes = 0
-        """How often something was invalidated."""
+        """Number of invalidations."""
 
     async def find(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind in exactly this version.
+        """Resource of a kind in exactly this version.
 
         Raises:
             KindNotServed: the API server does not serve it (or did not a moment ago).
-            ApiError, Unreachable: it could not be asked.
+            ApiError, Unreachable: the request failed.
         """
         if not _may_be_defined(api_version, kind):
             raise KindNotServed(api_version, kind)
         known = self._group_versions.get(api_version)
         if known is None:
             if len(self._group_versions) >= _MOST_GROUP_VERSIONS:
-                # Manifests may name anything; what is really served is read again soon enough.
+                # Manifests may name anything; kinds that are really served are read again soon enough.
                 self._group_versions.clear()
             known = self._group_versions[api_version] = _GroupVersion()
         if found := known.kinds.get(kind):
             return found
         async with known.lock:
-            # The time is taken before asking: what changes while the answer travels is asked for again.
+            # The time is taken before the request: changes during it lead to another request.
             now = self._clock()
             if kind not in known.kinds and now >= known.stale_at:
                 known.kinds = await self._kinds(api_version, kind, now=now)
@@ -118,11 +118,11 @@ class Discovery:
         return await discovery_documents.kinds(self._client.read, api_version)
 
     async def _kinds_at_once(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
-        """Its kinds, as of the one time when all were asked for; None: it was not among them."""
+        """Kinds of a group version, from the one answer with all; None: it is not in that answer."""
         async with self._asking_for_all:
             if self._all is None:
                 self._all, changes = {}, self._changes
-                with contextlib.suppress(KubeError):  # then each is asked for by itself
+                with contextlib.suppress(KubeError):  # then each is requested by itself
                     found = await discovery_documents.all_kinds(self._client.read)
                     if found and changes == self._changes:
                         self._all, self._all_at = found, now
@@ -131,12 +131,12 @@ class Discovery:
         return {} if now - self._all_at < _FIRST_REFRESH_SECONDS else None
 
     async def find_any_version(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind in this version or, if that is not served any more, in another one of its group.
+        """Resource of a kind in this version or, if that is not served any more, in another one of its group.
 
         Raises:
-            KindGone: it is served in none, and there are no objects of it, as the API server has said just now.
-            KindUnavailable: it is served in none, but defined.
-            ApiError, Unreachable: it could not be asked.
+            KindGone: no version is served, and the API server has just confirmed that there are no objects.
+            KindUnavailable: no version is served, but the kind is defined.
+            ApiError, Unreachable: the request failed.
         """
         try:
             return await self.find(api_version, kind)
@@ -150,7 +150,7 @@ class Discovery:
         raise KindGone(api_version, kind)
 
     async def require_gone(self, api_version: str, kind: str) -> None:
-        """Return if there are no objects of a kind; see `gone_kinds.require_gone`."""
+        """Return if there are no objects of a kind; see `kind_definitions.require_gone`."""
         if _may_be_defined(api_version, kind):
             await self._demand_gone(await self._group(group_of(api_version)), api_version, kind)
 
@@ -165,7 +165,7 @@ class Discovery:
             return []
 
     async def is_served(self, resource: Resource) -> bool:
-        """The kind is served in this version. Raises KubeError."""
+        """Whether the kind is served in this version. Raises KubeError."""
         try:
             await self.find(resource.api_version, resource.kind)
         except KindNotServed:
@@ -202,12 +202,12 @@ class Discovery:
         return found
 
     def known(self, api_version: str, kind: str) -> Resource | None:
-        """The resource of a kind as far as it is in memory."""
+        """Resource of a kind, if it is in memory."""
         known = self._group_versions.get(api_version)
         return known.kinds.get(kind) if known is not None else None
 
     async def schema(self, resource: Resource) -> str:
-        """What changes with the fields that the API server knows of a kind, from memory if it is there.
+        """Text that changes with the fields that the API server knows of a kind, from memory if possible.
 
         For a built-in kind its version, else the generation of the CustomResourceDefinition. Empty if that can't be
         read, such as where another API server serves the kind.
@@ -223,7 +223,7 @@ class Discovery:
             if resource.group in BUILT_IN_GROUPS:
                 self._version = str((await self._client.read("/version")).get("gitVersion") or "")
                 return self._version
-            # They are watched, so they may be listed; to be got is another permission.
+            # They are watched, so the right to list them exists; the right to get them is another one.
             named = Selection(field_selector=f"metadata.name={resource.plural}.{resource.group}")
             found = await self._client.list(CUSTOM_RESOURCE_DEFINITIONS, named, form=Form.METADATA)
             schema = "".join(f"{metadata(each).get('uid')}/{metadata(each).get('generation')}" for each in found)
@@ -237,15 +237,15 @@ class Discovery:
         return schema
 
     def known_schema(self, resource: Resource) -> str | None:
-        """The schema of a kind, if it is in memory."""
+        """Schema of a kind, if it is in memory."""
         if resource.group in BUILT_IN_GROUPS:
             return self._version or None
         return self._schemas.get(resource)
 
     async def served(self) -> Sequence[Resource]:
-        """All kinds, preferred versions first, perhaps as of ten minutes ago; none if the API server can't be asked.
+        """All kinds, preferred versions first, perhaps ten minutes old; none if the API server can't be reached.
 
-        For suggestions of what may have been meant by a kind that is not served.
+        For suggestions in errors about a kind that is not served.
         """
         async with self._catalog.lock:
             now = self._clock()
@@ -287,19 +287,19 @@ class Discovery:
 
 
 Explain = Callable[[KindNotServed, Sequence[Resource]], KindNotServed]
-"""From the error of a kind that is not served, and all that are, to one that says what to do about it."""
+"""Turns the error of a kind that is not served, with all served kinds, into one with advice."""
 
 
 async def find_all(
     discovery: Discovery, kinds: Iterable[tuple[str, str]], *, explain: Explain, awaited: Container[str] = ()
 ) -> dict[tuple[str, str], Resource | KubeError]:
-    """By apiVersion and kind: the resource, or why it is not known. Only the first errors are explained: it takes time.
+    """Find many kinds: resource or error by apiVersion and kind. Only the first errors are explained: it takes time.
 
     Args:
         discovery: of the cluster.
         kinds: apiVersion and kind of each.
         explain: see there.
-        awaited: groups of which more kinds are about to be served; errors of these are not explained.
+        awaited: groups of which more kinds will be served soon; errors of these are not explained.
     """
     found: dict[tuple[str, str], Resource | KubeError] = {}
     explained = 0
@@ -321,6 +321,6 @@ def _may_be_defined(api_version: str, kind: str) -> bool:
 
 
 def _can_be_served(api_version: str) -> bool:
-    """Manifests may name anything: what is no group and version is kept out of paths."""
+    """Whether an apiVersion is valid: manifests may name anything, so others are kept out of paths."""
     group, slash, version = api_version.rpartition("/")
     return not dns_label_problems(version) and not (slash and dns_subdomain_problems(group))

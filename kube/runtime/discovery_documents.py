@@ -1,8 +1,9 @@
-"""What an API server serves, by its discovery documents.
+"""Kinds that an API server serves, according to its discovery documents.
 
-An API server answers a path that it does not serve by the text `404 page not found`. So does any proxy in front of it,
-for whatever path, when it can't find the API server. So this text says nothing: what counts is the list of all group
-versions, a JSON document that no proxy has. A group version that is in this list and can't be read is an error.
+An API server answers a path that it does not serve with the text `404 page not found`. So does any proxy in front of
+it,
+for any path, when it can't find the API server. So this text proves nothing: only the list of all group versions
+counts, a JSON document that no proxy has. A group version that is in this list and can't be read is an error.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -13,11 +14,11 @@ from kube.objects import metadata
 from kube.resources import Resource
 
 ALWAYS = frozenset({"v1", "apps/v1", "batch/v1"})
-"""Every API server serves these; one that seems not to is not believed."""
+"""Group versions that every API server serves; an answer that denies it is not believed."""
 
 _AT_ONCE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 AGGREGATED = ",".join((_AT_ONCE.format("v2"), _AT_ONCE.format("v2beta1"), "application/json"))
-"""The form in which one answer has all kinds. Before Kubernetes 1.30 there is only v2beta1, with the same fields;
+"""Media types for one answer with all kinds. Before Kubernetes 1.30 there is only v2beta1, with the same fields;
 before 1.27 there is none.
 """
 
@@ -32,15 +33,15 @@ class ReadAs(Protocol):
 
 
 async def kinds(read: Read, api_version: str) -> dict[str, Resource]:
-    """The kinds of a group version that can be read, by their names; none if it is not served.
+    """Readable kinds of a group version, by name; none if it is not served.
 
-    Raises: KubeError: the API server did not say.
+    Raises: KubeError: the API server gave no answer to that.
     """
     return _kinds_in(api_version, await _entries(read, api_version))
 
 
 async def require_kinds(read: Read, api_version: str) -> dict[str, Resource]:
-    """The kinds of a group version that has to be served. Raises KubeError also if it is not."""
+    """Kinds of a group version that has to be served. Raises KubeError also if it is not."""
     return _kinds_in(api_version, await _document(read, api_version))
 
 
@@ -54,12 +55,12 @@ def _kinds_in(api_version: str, entries: Iterable[Mapping[str, Any]]) -> dict[st
 
 
 async def all_kinds(read: ReadAs) -> dict[str, dict[str, Resource] | None]:
-    """The kinds of all group versions with a group, by apiVersion, at the price of one call.
+    """Kinds of all group versions with a group, by apiVersion, at the cost of one call.
 
-    None for one of which the API server does not know at the moment what it has. Nothing at all if it can't say so in
-    one answer.
+    None for a group version whose kinds the API server does not know at the moment. Empty if the API server does not
+    support this form of answer.
 
-    Raises: KubeError: the API server did not say.
+    Raises: KubeError: the API server gave no answer to that.
     """
     answer = await read("/apis", accept=AGGREGATED)
     if answer.get("kind") != "APIGroupDiscoveryList":
@@ -86,9 +87,9 @@ def _kinds_of(group: str, version: Mapping[str, Any]) -> dict[str, Resource] | N
 
 
 async def versions(read: Read, group: str) -> Sequence[str]:
-    """The versions of a group that are served, preferred ones first, as in `apiVersion`.
+    """Served versions of a group, preferred ones first, in the form of `apiVersion`.
 
-    Raises: KubeError: the API server did not say.
+    Raises: KubeError: the API server gave no answer to that.
     """
     if not group:
         return ("v1",)
@@ -104,22 +105,22 @@ async def versions(read: Read, group: str) -> Sequence[str]:
 
 
 async def names(read: Read, api_version: str) -> frozenset[str]:
-    """What a group version serves, subresources included (`pods/status`); nothing if it is not served.
+    """Served resources of a group version, subresources included (`pods/status`); none if it is not served.
 
-    Raises: KubeError: the API server did not say.
+    Raises: KubeError: the API server gave no answer to that.
     """
     return frozenset(entry["name"] for entry in await _entries(read, api_version))
 
 
 async def is_served(read: Read, resource: Resource) -> bool:
-    """Whether there is such a kind. Raises KubeError: the API server did not say."""
+    """Whether the kind is served. Raises KubeError: the API server gave no answer to that."""
     if not await _is_listed(read, resource.api_version):
         return False
     return resource.plural in await names(read, resource.api_version)
 
 
 def resources_in(answer: Mapping[str, Any]) -> list[Resource]:
-    """The kinds of an answer for `/api` or `/apis` in the form AGGREGATED, preferred versions first; else none."""
+    """Kinds of an answer for `/api` or `/apis` in the form AGGREGATED, preferred versions first; else none."""
     if answer.get("kind") != "APIGroupDiscoveryList":
         return []
     return [
@@ -137,7 +138,7 @@ def resources_in(answer: Mapping[str, Any]) -> list[Resource]:
 
 
 async def _entries(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]:
-    """The document of a group version; empty if it is not served."""
+    """Document of a group version; empty if it is not served."""
     try:
         return await _document(read, api_version)
     except (NoStatus, NotFound) as error:

@@ -1,16 +1,16 @@
-"""Leader election by a Lease: of all processes that want to, at most one leads at any time.
+"""Leader election by a Lease: of all candidates, at most one leads at any time.
 
-The lease names its holder. The holder renews it every `retry_period`; the others look at it and take it when its
-holder gave it up or has not renewed it for the duration written in it, counted by their own clock since they saw it
-change. Clocks of different machines are never compared. Candidates also watch it, so that they see at once that it was
-given up, and need not wait for their next look; where watching is not possible, that look is all.
+The lease names its holder. The holder renews it every `retry_period`; the others read it and take it when its holder
+released it or has not renewed it for the duration written in it, counted by their own clock since they observed the
+last change. Clocks of different machines are never compared. Candidates also watch it, so that they notice a release at
+once; if they may not watch, they rely on reading it regularly.
 
 That no two processes ever write as leaders rests on the holder's side, on `Tenure`: its end is `renew_deadline` after
 the *start* of the last renewal that succeeded, and lies therefore before the moment at which another process may take
 over, which is at least `lease_duration` after that renewal reached the API server. `Tenure.guard` belongs in front of
-every write; it holds even when the event loop was blocked or the machine asleep, when no timer could go off in time.
+every write; it holds even when the event loop was blocked or the machine asleep, when no timer could fire in time.
 
-What to do about a lease is decided by a pure function, `decide`; what is written is built by pure functions too.
+A pure function, `decide`, determines the action for a lease; written specs are built by pure functions, too.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeadershipLost(KubeError):
-    """The process does not lead, or no longer, and must not act as if it did."""
+    """The process does not lead, or no longer, and must not act as leader."""
 
     def __init__(self) -> None:
         super().__init__("leader election lost")
@@ -54,9 +54,9 @@ class LeadershipLost(KubeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionSettings:
-    """Which lease, and the times of the election in seconds.
+    """Lease, and times of the election in seconds.
 
-    Raises: ValueError: when the times or the kind of lock would not work.
+    Raises: ValueError: the times or the kind of lock would not work.
     """
 
     namespace: str
@@ -87,7 +87,7 @@ class ElectionSettings:
 
 
 def new_identity() -> str:
-    """A name for this process that no other process has or will have."""
+    """Name for this process that no other process has or will have."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -100,7 +100,7 @@ def boot_clock() -> float:
 
 
 class Action(Enum):
-    """What a candidate or a leader does about the lease it sees."""
+    """Action of a candidate or a leader for the observed lease."""
 
     CREATE = "create"
     RENEW = "renew"
@@ -109,13 +109,13 @@ class Action(Enum):
 
 
 def decide(lease: Object | None, *, identity: str, unchanged_for: float, default_duration: float) -> Action:
-    """What to do about a lease.
+    """Determine the action for a lease.
 
     Args:
         lease: as the API server holds it, None if there is none.
         identity: of this process.
-        unchanged_for: seconds of the own clock since the lease was first seen as it is.
-        default_duration: seconds after which a lease expires that does not say.
+        unchanged_for: seconds of the own clock since this state of the lease was first observed.
+        default_duration: seconds after which a lease without a duration expires.
     """
     if lease is None:
         return Action.CREATE
@@ -129,17 +129,17 @@ def decide(lease: Object | None, *, identity: str, unchanged_for: float, default
 
 
 def is_release(event: Object) -> bool:
-    """Whether an event of a watch says that the lease has no holder any more."""
+    """Whether an event of a watch shows that the lease has no holder any more."""
     return event["type"] == "DELETED" or (event["type"] in {"ADDED", "MODIFIED"} and not _holder(event["object"]))
 
 
 def held_spec(old: Object | None, *, identity: str, lease_duration: float, now: datetime) -> Object:
-    """The spec of a lease that `identity` takes or renews; `old` is its spec so far, None if it is new."""
+    """Spec of a lease that `identity` takes or renews; `old` is its spec so far, None if it is new."""
     moment = format_micro_time(now)
     spec: dict[str, Any] = {
         **(old or {}),
         "holderIdentity": identity,
-        # Rounded up: others must not take the lease for expired before the holder does.
+        # Rounded up: others must not consider the lease expired before the holder does.
         "leaseDurationSeconds": math.ceil(lease_duration),
         "renewTime": moment,
     }
@@ -156,10 +156,10 @@ def released_spec(old: Object, *, now: datetime) -> Object:
 
 
 class Tenure:
-    """Until when this process may act as the leader.
+    """Period in which this process may act as the leader.
 
     Args:
-        renew_deadline: seconds for which a renewal is good.
+        renew_deadline: seconds that a renewal is valid.
         now: seconds of a clock that never goes back.
     """
 
@@ -169,7 +169,7 @@ class Tenure:
         self.deadline = -math.inf
 
     def renewed(self, started: float) -> None:
-        """A renewal that was started at that time succeeded."""
+        """Extend the period after a successful renewal that started at this time."""
         self.deadline = started + self._renew_deadline
 
     def end(self) -> None:
@@ -177,14 +177,14 @@ class Tenure:
 
     @property
     def remaining(self) -> float:
-        """Seconds, not positive if this process does not lead."""
+        """Remaining seconds, not positive if this process does not lead."""
         return self.deadline - self._now()
 
     def is_leading(self) -> bool:
         return self.remaining > 0
 
     def guard(self) -> float:
-        """To be called before every write: the seconds for which it may go on. Raises LeadershipLost."""
+        """Remaining seconds for a write; call it before each one. Raises LeadershipLost."""
         remaining = self.remaining
         if remaining <= 0:
             raise LeadershipLost
@@ -218,8 +218,10 @@ class LeaderElector:
         self.identity = identity
         self.tenure = Tenure(renew_deadline=settings.renew_deadline, now=now)
         self.annotations: Mapping[str, str] = {}
-        """What others should know of the holder: written into a lease that is created here, and kept current there. A
-        lease that another program has created is that program's: only what is in its spec is written."""
+        """Information about the holder: written into a lease that is created here, and kept current there. Only the
+        spec is
+        written of a lease that another program has created.
+        """
         self._client = client
         self._settings = settings
         self._recorder = recorder
@@ -235,7 +237,7 @@ class LeaderElector:
     async def run(self, lead: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Wait for leadership, then `lead` until that ends by itself, leadership is lost, or this is cancelled.
 
-        While `lead` unwinds, the lease is renewed still; it is given up once `lead` has ended. An exception of
+        While `lead` unwinds, the lease is still renewed; it is released once `lead` has ended. An exception of
         `lead` is passed on.
 
         Raises: LeadershipLost: leadership ended while leading. `lead` was cancelled, but hardly waited for.
@@ -295,12 +297,12 @@ class LeaderElector:
         self._record_event("became leader")
 
     async def _watch(self, given_up: asyncio.Event) -> None:
-        """Set the event whenever the lease is given up, as long as it may be watched."""
+        """Set the event whenever the lease is released, as long as it may be watched."""
         settings = self._settings
         selection = Selection(namespace=settings.namespace, field_selector=f"metadata.name={settings.name}")
         while True:
             try:
-                # From what was last looked at, so that nothing is missed between the two.
+                # Start from the version last read, so that nothing is missed between the two.
                 async with self._client.watch(
                     LEASES,
                     selection,
@@ -330,7 +332,7 @@ class LeaderElector:
                 self.tenure.end()  # another process leads, so do not even use up the deadline
 
     async def _succeeds(self) -> bool:
-        """Take or renew the lease if it may be. Whatever goes wrong is logged and counts as no."""
+        """Take or renew the lease if permitted. Failures are logged and count as no."""
         started = self._now()
         try:
             async with asyncio.timeout(self._time_for_request()):
@@ -433,7 +435,7 @@ def _errors(*tasks: asyncio.Task[Any]) -> list[BaseException]:
 
 
 async def _first(*waits: Awaitable[object]) -> None:
-    """Until one of them has ended; the others are cancelled."""
+    """Wait until one of them has ended; cancel the others."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,14 +1,14 @@
-"""Events: what an operator sees in `kubectl describe`, written by the way.
+"""Events, as shown to operators by `kubectl describe`, written in the background.
 
-Recording an event costs the caller next to nothing: it is counted and queued, and a background task writes it. What
-is not worth a request never becomes one:
+Recording an event costs the caller next to nothing: it is counted and queued, and a background task writes it. Many
+events need no request of their own:
 
-    the same event again (object, type, reason, message) within ten minutes raises the count of the first one;
+    a repeated event (object, type, reason, message) within ten minutes raises the count of the first one;
     repeats that come faster than they are written are written together;
     an object that has had many events gets one in five minutes from then on;
-    while the API server does not answer, the queue fills up, and what comes then is dropped and counted.
+    while the API server does not answer, the queue fills up, and further events are dropped and counted.
 
-The caller sees to it that there are no secrets in the message.
+The caller ensures that there are no secrets in the message.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _LONGEST_MESSAGE = 1024
 _LONGEST_NAME = 253
 _SAME_EVENT_SECONDS = 600.0
 _BURST, _PER_SECOND = 25, 1 / 300
-"""How many events an object may have."""
+"""Rate of events per object."""
 _REMEMBERED = 4096
 _QUEUED = 1000
 _WRITE_ATTEMPTS = 3
@@ -72,7 +72,7 @@ class Involved:
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Involved":
-        """The object that an Event is about. Raises ValueError: it is neither an object nor a reference."""
+        """Identify the object of an Event. Raises ValueError: it is neither an object nor a reference."""
         named = metadata(obj) if "metadata" in obj else obj
         if not obj.get("kind") or not named.get("name"):
             raise ValueError("an event needs an object with kind and name")
@@ -97,14 +97,14 @@ class Involved:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What makes two events the same."""
+    """Identity of an event: equal for repeats."""
 
     involved: Involved
     type: EventType
     reason: str
     message: str
     reporter: str
-    """The component that says it."""
+    """Reporting component."""
 
 
 @dataclass(slots=True)
@@ -117,18 +117,18 @@ class Series:
     seen: float
     count: int = 1
     name: str = ""
-    """The name of the event object; empty until it is about to be created."""
+    """Name of the event object; empty until just before its creation."""
     is_created: bool = False
     is_queued: bool = False
 
     @property
     def namespace(self) -> str:
-        """Events of cluster-scoped objects are in the default namespace."""
+        """Namespace; the default one for events of cluster-scoped objects."""
         return self.content.involved.namespace or "default"
 
 
 def event_name(object_name: str, nanoseconds: int) -> str:
-    """`<object>.<hex time>`, as a valid name whatever the object is called."""
+    """Name of an event, `<object>.<hex time>`; valid for any name of the object."""
     suffix = f".{nanoseconds:x}"
     parts = re.findall(r"[a-z0-9-]+", object_name.lower().replace(":", "-").replace("_", "-"))
     stem = ".".join(part.strip("-") for part in parts if part.strip("-")) or "event"
@@ -136,7 +136,7 @@ def event_name(object_name: str, nanoseconds: int) -> str:
 
 
 def clip(message: str) -> str:
-    """The message, cut to the 1024 bytes that an event may have."""
+    """Cut the message to the 1024 bytes that an event may have."""
     data = message.encode(errors="replace")
     if len(data) <= _LONGEST_MESSAGE:
         return data.decode()
@@ -171,10 +171,10 @@ class EventRecorder:
     """Writes events to a cluster while `run` runs.
 
     Args:
-        client: without a write guard: that a process stopped leading is reported when it leads no more.
-        component: who says it, shown as the source of the event.
+        client: without a write guard: the end of leadership is reported when the process does not lead any more.
+        component: source of the events.
         now: monotonic seconds.
-        utcnow: what is written into events.
+        utcnow: clock for the times in events.
     """
 
     def __init__(
@@ -201,14 +201,14 @@ class EventRecorder:
         self._failed = event_recorder_dropped_total.labels("failed")
 
     def event(self, obj: Mapping[str, Any], type_: EventType, reason: str, message: str, *, reporter: str = "") -> None:
-        """Have an event written. Neither waits nor raises.
+        """Queue an event. Neither waits nor raises.
 
         Args:
-            obj: what it is about: an object with apiVersion and kind, or an ObjectReference.
+            obj: object of the event: an object with apiVersion and kind, or an ObjectReference.
             type_: Normal or Warning.
             reason: one word in CamelCase.
             message: for people; cut to 1024 bytes.
-            reporter: which part says it; the recorder's component if empty.
+            reporter: reporting component; the recorder's if empty.
         """
         try:
             self._record(Content(Involved.of(obj), type_, reason, clip(message), reporter or self._component))
@@ -235,7 +235,7 @@ class EventRecorder:
             series.is_queued = True
 
     def _count(self, content: Content, now: float) -> Series:
-        """The series of an event, this occurrence included."""
+        """Series of an event, this occurrence included."""
         moment = self._utcnow()
         series = self._series.get(content)
         if series is None or now - series.seen > _SAME_EVENT_SECONDS:
@@ -248,14 +248,14 @@ class EventRecorder:
         return series
 
     def _forget_old(self, now: float) -> None:
-        """What is not counted up any more need not be remembered, nor who may have all again; the oldest come first."""
+        """Forget series that are not counted up any more, and full allowances; the oldest come first."""
         while now - next(iter(self._series.values())).seen > _SAME_EVENT_SECONDS:
             self._series.popitem(last=False)
         while self._allowances and next(iter(self._allowances.values())).is_whole:
             self._allowances.popitem(last=False)
 
     async def drain(self, timeout: float) -> None:
-        """Give what is queued so many seconds to be written; `run` has to be running."""
+        """Give queued events so many seconds to be written; `run` has to be running."""
         try:
             async with asyncio.timeout(timeout):
                 await self._queue.join()
@@ -317,7 +317,7 @@ class EventRecorder:
 
 
 def _remember(store: OrderedDict[_K, _V], key: _K, value: _V) -> None:
-    """Keep what was used last, and no more of it than is reasonable."""
+    """Keep the most recently used entries, up to a limit."""
     store[key] = value
     store.move_to_end(key)
     if len(store) > _REMEMBERED:

@@ -1,11 +1,13 @@
-"""One object that changes, and many that have to be looked at for it.
+"""Changes of one object that affect many others.
 
-The first change is passed on at once. What leads to many is passed on in pieces, between which others on the event loop
-have their turns, and rests then for a time in proportion: all changes meanwhile are one. So an object that changes all
-the time, and to which thousands refer, costs no more than one that changes now and then, and delays no watch.
+The first change is passed on at once. If it affects many objects, they are passed on in pieces, between which other
+tasks on the event loop can run, followed by a rest in proportion: all changes meanwhile are one. So an object that
+changes all the time, and to which thousands refer, costs no more than one that changes now and then, and delays no
+watch.
 
-Where it depends on the object which others it leads to, as with labels that others select, the states in between count,
-too: of A, B, A, those that B led to may have seen it. Few are kept; after more, all others are taken to be affected.
+If the state of the object determines the affected ones, as with labels that others select, the states in between count,
+too: of A, B, A, those affected by B may have seen it. Few states are kept; after more, all others are considered
+affected.
 """
 
 import asyncio
@@ -23,29 +25,29 @@ S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")
 
 FEW = 10
-"""So many are passed on at once, and do not rest."""
+"""Number of keys that are passed on at once, without a rest."""
 _PIECE = 50
 _REST_SECONDS = 0.005
-"""For each that was looked at."""
+"""Rest for each key."""
 LONGEST_REST = 5.0
 _PAUSE = 3
-"""Times as long as the piece before took."""
+"""Length of a pause, as a multiple of the time for the piece before."""
 _SEARCHED_SECONDS, _REST_AFTER_SEARCH = 0.001, 20
-"""A search for keys that takes longer is followed by a rest so many times as long, even if it finds few."""
+"""A longer search for keys is followed by a rest of so many times its length, even if it finds few."""
 MOST_STATES = 10
 
 
 class Changes(Generic[T]):
-    """The changes of a subject since it was passed on last. Attributes: initial: whether all are."""
+    """Changes of a subject since it was last passed on. Attributes: initial: whether all are."""
 
     def __init__(self) -> None:
         self.initial = True
         self.are_many = False
-        """There were more states than are kept."""
+        """Whether there were more states than are kept."""
         self._states: list[T | None] = []
 
     def add(self, *states: T | None, initial: bool) -> None:
-        """Args: states: before and after; None: it did not exist."""
+        """Add states. Args: states: before and after; None: it did not exist."""
         self.initial &= initial
         for state in states:
             if state not in self._states:
@@ -53,21 +55,21 @@ class Changes(Generic[T]):
                 self._states += [state] * (not self.are_many)
 
     def states(self) -> Iterator[T]:
-        """Those that are kept."""
+        """Kept states."""
         return (state for state in self._states if state is not None)
 
     def any(self, test: Callable[[T], bool]) -> bool:
-        """A state may have passed the test."""
+        """Whether a state may have passed the test."""
         return self.are_many or any(test(state) for state in self.states())
 
     def differ(self, part: Callable[[T | None], object]) -> bool:
-        """A part may have changed."""
+        """Whether a part may have changed."""
         parts = [part(state) for state in self._states]
         return self.are_many or any(each != parts[0] for each in parts)
 
 
 class FanOut(Generic[S, T]):
-    """Args: keys: of all that a subject leads to, as it is now. handle: called with each, and whether it is initial."""
+    """Args: keys: of all objects that a subject affects now. handle: called with each, and whether it is initial."""
 
     def __init__(
         self,
@@ -82,16 +84,16 @@ class FanOut(Generic[S, T]):
         self._now = now
         self._call_later = call_later or _call_later
         self._resting: dict[S, float] = {}
-        """End of the rest, by subject; only if it leads to many, or the search took long."""
+        """End of the rest, by subject; only if it affects many, or the search took long."""
         self._waiting: dict[S, Changes[T]] = {}
         self._passing: OrderedDict[S, tuple[Iterator[Key], bool]] = OrderedDict()
         self._paused_until = 0.0
-        """When the next piece may be passed on."""
+        """Earliest time for the next piece."""
         self._next = math.inf
-        """When `_go_on` is called."""
+        """Time at which `_go_on` is called."""
 
     def add(self, subject: S, *states: T | None, initial: bool = False) -> None:
-        """It has changed. Args: states: before and after, where they count."""
+        """Add a change of a subject. Args: states: before and after, where they count."""
         self._waiting.setdefault(subject, Changes()).add(*states, initial=initial)
         if self._is_due(subject, self._now()):
             self._begin(subject)
@@ -116,14 +118,14 @@ class FanOut(Generic[S, T]):
             self._handle(key, changes.initial)
 
     def _go_on_at(self, moment: float) -> None:
-        """Unless it goes on before that anyway."""
+        """Schedule `_go_on`, unless it runs earlier anyway."""
         if moment < self._next:
             self._next = moment
             self._call_later(max(moment - self._now(), 0.0), partial(self._go_on, moment))
 
     def _go_on(self, planned: float) -> None:
         if planned != self._next:
-            return  # it was to be earlier
+            return  # superseded by an earlier one
         self._next, began = math.inf, self._now()
         try:
             self._pass_on()
@@ -142,7 +144,7 @@ class FanOut(Generic[S, T]):
         return subject not in self._passing and self._resting.get(subject, 0.0) <= now
 
     def _pass_on(self) -> None:
-        """The next piece."""
+        """Pass on the next piece."""
         if not self._passing:
             return
         subject, (keys, initial) = self._passing.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Finalizers of objects: set before anything else is done for an object, removed when nothing is left to do."""
+"""Finalizers of objects: set before any other work for an object, removed when no work is left."""
 
 from kube.errors import Conflict, Invalid, KubeError, NotFound
 from kube.objects import Object, finalizers, is_deleting, key, metadata, uid
@@ -10,7 +10,7 @@ _ATTEMPTS = 5
 
 
 async def ensure_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object:
-    """The object with the finalizer; written only if it lacks it. Raises ReconcileError."""
+    """Add the finalizer to the object if it lacks it. Raises ReconcileError."""
     if finalizer in finalizers(obj):
         return obj
     try:
@@ -20,7 +20,7 @@ async def ensure_finalizer(client: Client, resource: Resource, obj: Object, fina
 
 
 async def remove_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object | None:
-    """The object without the finalizer; None: it is gone. Raises ReconcileError."""
+    """Remove the finalizer; return the object, None if it is gone. Raises ReconcileError."""
     if finalizer not in finalizers(obj):
         return obj
     try:
@@ -33,7 +33,7 @@ async def remove_finalizer(client: Client, resource: Resource, obj: Object, fina
 
 
 async def release(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
-    """Let go of an object that is being deleted, whatever else of it others write meanwhile. Raises ReconcileError."""
+    """Remove the finalizer of an object that is being deleted, despite concurrent writers. Raises ReconcileError."""
     own = key(obj)
     try:
         for _ in range(_ATTEMPTS - 1):
@@ -64,7 +64,7 @@ async def _release_once(client: Client, resource: Resource, obj: Object, finaliz
 
 
 async def _write(client: Client, resource: Resource, obj: Object, wanted: list[str]) -> Object:
-    # A merge patch replaces the list: the resourceVersion keeps what another client has added meanwhile.
+    # A merge patch replaces the list: the resourceVersion protects entries that another client has added meanwhile.
     meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": wanted or None}
     own = key(obj)
     return await client.patch(resource, own, {"metadata": meta})

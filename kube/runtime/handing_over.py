@@ -1,15 +1,16 @@
-"""Passes that wait for others' programs: they give their workers to what has none.
+"""Passes that wait for others' programs: they give their workers to keys without one.
 
-What an object waits for may never come, as its owner decides. So however many passes wait, they hold no worker that
-another namespace needs: they are ended there, which is as if the process had ended, and come again later.
+An object may wait for ever, as its owner decides. So passes that wait, however many, hold no worker that another
+namespace needs: they are ended, which has the same effect as the end of the process, and run again later.
 
     with waits():           # in the pass, or in a task of it
         await change
 
-A request without an answer is waited for, too (`kind_shares`). But a pass that ends there may have written what it
-reports later: an Event, the end of an operation. So only controllers that declare it have such passes ended.
+A request without an answer is waited for, too (`kind_shares`). But a pass that ends there may have written something
+that it reports only later: an Event, the end of an operation. So only passes of controllers that declare it are ended
+there.
 
-Which of them give way is `to_give_way`; that is pure.
+`to_give_way`, a pure function, selects the passes.
 """
 
 import asyncio
@@ -23,11 +24,11 @@ from typing import TypeVar
 from kube.runtime.priorities import CHANGE, Priority
 
 LOOK_SECONDS = 0.3
-"""For which a change has no worker until passes give way to it."""
+"""Time that a change waits for a worker before passes give way to it."""
 HELD_SECONDS = 0.25
-"""For which a pass has its worker for sure: less than between two looks, so that each finds the passes of the last."""
+"""Time that a pass keeps its worker: less than between two looks, so that each finds the passes of the last."""
 BULK_SECONDS = 60.0
-"""For which a pass has its worker for sure while only others that come in bulk have none."""
+"""Time that a pass keeps its worker while only bulk keys of others have none."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -35,7 +36,7 @@ K = TypeVar("K", bound=Hashable)
 @dataclass(slots=True)
 class Pass:
     """Args:
-    limit: of its time, which is over when it gives way.
+    limit: its time limit, which expires when it gives way.
     is_repeatable: whether nothing is lost if it ends while a request has no answer.
     """
 
@@ -45,7 +46,7 @@ class Pass:
     _waits: int = field(default=0, init=False)
 
     def give_way(self) -> bool:
-        """End the pass if something in it waits; returns whether it ends."""
+        """End the pass if something in it waits; return whether it ends."""
         if self._waits and not self.limit.expired():
             self.gives_way = True
             self.limit.reschedule(asyncio.get_running_loop().time())
@@ -64,27 +65,27 @@ _present: ContextVar[Pass | None] = ContextVar("pass", default=None)
 
 
 def begin(limit: asyncio.Timeout, *, is_repeatable: bool) -> Pass:
-    """The pass of the present worker."""
+    """Begin the pass of the current worker."""
     made = Pass(limit, is_repeatable)
     _present.set(made)
     return made
 
 
 def waits() -> AbstractContextManager[None]:
-    """Around waiting for what others do; outside of passes, nothing."""
+    """Mark a wait for others; outside of passes without effect."""
     present = _present.get()
     return nullcontext() if present is None else present.waiting()
 
 
 def waits_for_answer() -> AbstractContextManager[None]:
-    """Around waiting for an answer to a request; nothing in passes that may not end there."""
+    """Mark a wait for the answer to a request; without effect in passes that may not end there."""
     present = _present.get()
     return waits() if present is not None and present.is_repeatable else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A key in work. Args: flow: whose it is. since: monotonic seconds."""
+    """Key in work. Args: flow: its flow. since: monotonic seconds."""
 
     flow: Hashable
     priority: Priority
@@ -92,13 +93,13 @@ class Holder:
 
 
 def to_give_way(holders: Mapping[K, Holder], *, now: float, to_change: bool, bulk_only: bool = False) -> list[K]:
-    """Which keys may be made to give way, in this order: bulk, then whose flow holds most, then the oldest.
+    """Keys that may give way, in this order: bulk, then flows that hold most workers, then the oldest.
 
     Args:
         holders: all keys in work.
         now: monotonic seconds.
-        to_change: whether it is to a change.
-        bulk_only: whether only keys that came in bulk make room.
+        to_change: whether they give way to a change.
+        bulk_only: whether only keys that came in bulk give way.
     """
     held = Counter(each.flow for each in holders.values())
     least = HELD_SECONDS if to_change else BULK_SECONDS

@@ -1,11 +1,11 @@
-"""aiohttp, imported such that it does not read the certificate authorities of this machine.
+"""Import aiohttp such that it does not load the CA certificates of this machine.
 
-When it is imported, aiohttp makes two TLS contexts for connections that name none, and reads all authorities of the
-machine for each: a tenth of the CPU that a program takes to start, and 2 MiB. Here every connection names its context
-(`kube.runtime.connection` reads the machine's authorities where a kubeconfig names none). One that did not would trust
-no server.
+On import, aiohttp makes two TLS contexts for connections without one, and loads all CAs of the machine for each: a
+tenth
+of the CPU for the start of a program, and 2 MiB. Here every connection has its own context (`kube.runtime.connection`
+loads the machine's CAs if a kubeconfig names none). A connection without one would trust no server.
 
-The first import counts, so this one has to come before any other of aiohttp.
+The first import counts, so this one has to precede any other of aiohttp.
 """
 
 import os
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PLACES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Where OpenSSL looks for authorities, if they are set."""
+"""Variables with the places in which OpenSSL looks for CAs."""
 
 
 @contextmanager

@@ -1,14 +1,14 @@
 """Whether a kind that is not served is gone, so that there are no objects of it.
 
-Discovery can't say. A CustomResourceDefinition may serve none of its versions for a while, an API server that starts
-lists its groups before it knows those of CustomResourceDefinitions, and the server behind an APIService may be away; in
-all three cases the objects are stored, and come back. So what defines kinds is asked:
+Discovery can't answer that. A CustomResourceDefinition may serve none of its versions for a while, an API server that
+starts lists its groups before it knows those of CustomResourceDefinitions, and the server of an APIService may be away;
+in all three cases the objects are stored, and come back. So the definitions of kinds are read:
 
-- CustomResourceDefinitions: one that exists, be it served or being deleted, has objects;
+- CustomResourceDefinitions: an existing one, even if not served or being deleted, may have objects;
 - APIServices: the kinds of another server are those that it serves itself. The kinds of Kubernetes are read in the same
   way: all its APIServices are stored, so none is overlooked, and each has to answer.
 
-What may not be read is not known, and counts as existing.
+Definitions that may not be read are unknown, and their kinds count as existing.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,31 +21,31 @@ from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
 
 DefinedKinds = dict[str, str]
-"""By kind what defines it, for messages."""
+"""Definition of each kind, for messages."""
 
 
 async def require_gone(client: Client, api_version: str, kind: str) -> None:
-    """Return if there are no objects of a kind, whatever their version.
+    """Return if there are no objects of a kind, in any version.
 
     Raises:
         KindUnavailable: there may be some.
-        KubeError: that is not known.
+        KubeError: unknown.
     """
     require_not_among(await defined_kinds(client, group_of(api_version)), api_version, kind)
 
 
 def require_not_among(defined: DefinedKinds, api_version: str, kind: str) -> None:
-    """Raises KindUnavailable."""
+    """Return if the kind is not defined; raise KindUnavailable if it is."""
     if defined_by := defined.get(kind):
         raise KindUnavailable(api_version, kind, defined_by=defined_by)
 
 
 async def defined_kinds(client: Client, group: str, *, known: Collection[Resource] = ()) -> DefinedKinds:
-    """The kinds of a group of which there may be objects.
+    """Kinds of a group that may have objects.
 
-    Args: known: kinds that are served, whose CustomResourceDefinitions need not be read.
+    Args: known: served kinds, whose CustomResourceDefinitions need not be read.
 
-    Raises: KubeError: that is not known; the message says what has to be permitted, if that is why.
+    Raises: KubeError: unknown; if rights are missing, the message names them.
     """
     try:
         found: DefinedKinds = {}
@@ -62,14 +62,14 @@ async def defined_kinds(client: Client, group: str, *, known: Collection[Resourc
 
 
 async def _api_services(client: Client, group: str) -> list[tuple[str, str]]:
-    """The names and apiVersions of APIServices whose discovery documents list the kinds of a group."""
+    """Names and apiVersions of APIServices whose discovery documents list the kinds of a group."""
     path = API_SERVICES.path()
     try:
         answer = await client.read(path)
     except (NoStatus, NotFound) as error:
         if error.status != 404 or await discovery_documents.is_served(client.read, API_SERVICES):
             raise
-        return []  # an API server that never passes on to another one
+        return []  # an API server that never delegates to another one
     if answer.get("kind") != "APIServiceList":
         raise Unreachable(f"the answer for {path} is no list of APIServices")
     return [
@@ -90,7 +90,7 @@ async def _defined(client: Client, group: str, known: dict[str, str]) -> Defined
         if plural in known:
             found[known[plural]] = text
             continue
-        # They may be listed, as for the watch of all; to be got is another permission.
+        # They may be listed, as for the watch of all; the right to get them is another one.
         only = Selection(field_selector=f"metadata.name={name}")
         for definition in await client.list(CUSTOM_RESOURCE_DEFINITIONS, only):
             found |= dict.fromkeys(_kinds_of(definition), text)
@@ -98,7 +98,7 @@ async def _defined(client: Client, group: str, known: dict[str, str]) -> Defined
 
 
 def _kinds_of(definition: Object) -> Iterable[str]:
-    """The kind that it asks for, and the one that it has got; they differ while another definition has the name."""
+    """Requested kind and accepted kind; they differ while another definition has the name."""
     status: dict[str, Any] = definition.get("status") or {}
     for names in (spec(definition).get("names"), status.get("acceptedNames")):
         if kind := (names or {}).get("kind"):

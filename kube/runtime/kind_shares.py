@@ -1,15 +1,16 @@
-"""A kind that does not answer in a namespace does not hold all requests, nor all workers that wait for them.
+"""Limits for a kind that does not answer in a namespace, so that it blocks neither all requests nor all workers.
 
-A conversion webhook, an admission webhook or an aggregated API that takes connections and says nothing lets each
+A conversion webhook, an admission webhook or an aggregated API that accepts connections and never responds lets each
 request for its kinds wait for 30 seconds and more. Webhooks select namespaces, so each kind has a share in each
-namespace. Of requests that have waited for long, only few of a share, and of all together, go on. The others end, and
-so do new ones of this share, until it answers in time again; the few that go on find out. Other namespaces are not
-affected: while nothing of a share is answered, passes that wait for it give their workers to them, see `handing_over`.
+namespace. Of requests that have waited for long, only few of a share, and of all together, continue. The others end,
+and
+so do new ones of this share, until it answers in time again, which the few that continue find out. Other namespaces are
+not affected: while a share gets no answers, passes that wait for it give their workers to others, see `handing_over`.
 
-An API server that has much to do, or whose etcd elects a leader, lets all requests wait. That is no reason to give any
-up. So a request is late only if nothing of its kind was answered for as long, or it has waited for very long, and if
-the API server answers meanwhile: requests for another kind, or a question of its own. And where all answers of a kind
-are slow, it takes longer until one is late: no namespace hangs there.
+A busy API server, or one whose etcd elects a leader, lets all requests wait. That is no reason to end any. So a request
+is late only if nothing of its kind was answered for as long, or it has waited for very long, and if the API server
+answers meanwhile: requests for another kind, or a probe. And if all answers of a kind are slow, requests become late
+later: no single namespace hangs then.
 """
 
 import asyncio
@@ -23,18 +24,18 @@ from kube.resources import BUILT_IN_GROUPS, Resource
 from kube.runtime.handing_over import waits_for_answer
 
 MOST_OF_A_KIND = 2
-"""Requests that have waited for longer than is usual."""
+"""Limit of requests of a share that have waited for longer than is usual."""
 MOST_OF_ALL = 3
-"""Such requests of all kinds together; fewer than there are workers."""
+"""Limit of such requests of all kinds together; fewer than there are workers."""
 LONGEST_PATIENCE = 10.0
 WAITS_AFTER, WAITS_AFTER_IF_SLOW = 0.2, 1.0
 """Seconds without an answer after which a pass gives its worker to namespaces that have none."""
 PATIENCE_WITH_MANY = 2.0
-"""With more requests of a share in a namespace than may go on for long: they hold workers that others need."""
+"""Patience for more requests of a share than may continue for long: they hold workers that others need."""
 MOST_REMEMBERED = 1000
-"""Shares without requests of which it is known that they do not answer; kinds of which the last answers are known."""
+"""Limit of shares without requests that are known not to answer, and of kinds whose last answers are known."""
 _ASKED_SECONDS = 1.0
-"""For which an answer of the API server to a question of its own counts: it has enough to do if it is slow."""
+"""Lifetime of the result of a probe: a slow API server has enough to do."""
 _NEVER = float("-inf")
 
 
@@ -49,20 +50,20 @@ def is_late(*, waited: float, unanswered_for: float, patience: float) -> bool:
     Args:
         waited: seconds since it was sent.
         unanswered_for: seconds since anything of its kind was answered, or it was sent.
-        patience: with the kind.
+        patience: for the kind.
     """
     return unanswered_for >= patience or waited >= LONGEST_PATIENCE
 
 
 @dataclass(slots=True)
 class Answers:
-    """The last answers of a kind, in all namespaces."""
+    """Last answers of a kind, in all namespaces."""
 
     at: float = _NEVER
     prompt_at: float = _NEVER
 
     def are_slow(self, *, now: float) -> bool:
-        """There were answers lately, but none in time."""
+        """Whether there were answers lately, but none in time."""
         return self.at > now - PATIENCE_WITH_MANY >= self.prompt_at
 
 
@@ -73,14 +74,14 @@ class _Kind:
     is_limited: bool = False
     answered_at: float = _NEVER
     prompt_at: float = _NEVER
-    """When it was answered in time."""
+    """Time of the last answer in time."""
 
 
 class KindShares:
-    """The requests for single objects that go over one client.
+    """Requests for single objects over one client.
 
     Args:
-        is_answering: asks the API server for something small, and says whether it answered soon.
+        is_answering: probes the API server with a small request; whether it answered soon.
         patience: of a kind, in seconds.
     """
 
@@ -90,25 +91,25 @@ class KindShares:
         self._is_answering = is_answering
         self._patience = patience
         self._kinds: dict[tuple[str, str, str], _Kind] = {}
-        """By group, plural and namespace."""
+        """Shares by group, plural and namespace."""
         self._answers: dict[tuple[str, str], Answers] = {}
         self._slow = 0
         self._asking = asyncio.Lock()
         self._asked = (_NEVER, False)
-        """When the API server was asked last, and whether it answered."""
+        """Time of the last probe, and its result."""
 
     def demand(self, resource: Resource, namespace: str) -> None:
-        """Raises KindBusy: no more requests for this kind may be sent in this namespace now."""
+        """Return if a request for this kind may be sent in this namespace now; raise KindBusy if not."""
         kind = self._kinds.get((resource.group, resource.plural, namespace))
         if kind is not None and kind.is_limited and kind.running >= MOST_OF_A_KIND:
             raise self.busy(resource, namespace)
 
     def hold(self, resource: Resource, namespace: str) -> AbstractAsyncContextManager[None]:
-        """While a request waits for its answer. Entering and leaving raise KindBusy, also if it has to give way."""
+        """Enclose the wait for an answer. Entering and leaving raise KindBusy, also if the request has to give way."""
         return _Request(self, resource, namespace, self._patience(resource))
 
     def start(self, resource: Resource, namespace: str) -> _Kind:
-        """One more request for the kind is on its way."""
+        """Count one more request for the kind."""
         self.demand(resource, namespace)
         kind = self._kinds.setdefault((resource.group, resource.plural, namespace), _Kind())
         kind.running += 1
@@ -141,7 +142,7 @@ class KindShares:
             return self._asked[1]
 
     def take(self, kind: _Kind) -> bool:
-        """Whether one more of the kind may go on for long."""
+        """Whether one more of the kind may continue for long; if so, count it."""
         kind.is_limited = True
         if kind.slow >= MOST_OF_A_KIND or self._slow >= MOST_OF_ALL:
             return False
@@ -159,7 +160,7 @@ class KindShares:
 
 
 class _Request:
-    """A context that is entered for each request: 4 us, where one of generators took 8."""
+    """Context that is entered for each request: 4 us, compared to 8 with generators."""
 
     __slots__ = (
         *("_began", "_goes_on", "_is_prompt", "_kind", "_late", "_namespace", "_patience", "_resource", "_scope"),
@@ -209,7 +210,7 @@ class _Request:
         kind.is_limited = kind.is_limited and self._late
 
     def _start_watching(self) -> None:
-        """It has waited for long: its scope ends when it is late and may not go on."""
+        """Watch a request that has waited for long: its scope ends when it is late and may not continue."""
         self._watching = asyncio.create_task(self._watch(self._scope, began=self._began))
 
     async def _watch(self, scope: asyncio.Timeout, *, began: float) -> None:
@@ -221,7 +222,7 @@ class _Request:
             self._goes_on = self._shares.take(self._kind)
             if not self._goes_on:
                 scope.reschedule(asyncio.get_running_loop().time())
-            await asyncio.get_running_loop().create_future()  # cancelled when it is over
+            await asyncio.get_running_loop().create_future()  # cancelled at the end of the request
 
     def _present_patience(self) -> float:
         # Objects without a namespace belong to no single tenant, and are few: all may wait.
@@ -234,7 +235,7 @@ class _Request:
         while True:
             now = loop.time()
             if await self._shares.answers_others(self._kind, since=now - patience()):
-                # What it answers just now may be this kind, too.
+                # The answers right now may be for this kind, too.
                 await asyncio.sleep(pause)
                 now = loop.time()
                 unanswered_for = now - max(self._kind.answered_at, began)

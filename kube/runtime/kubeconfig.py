@@ -1,4 +1,4 @@
-"""Kubeconfig files: read within bounds, and what is found in them."""
+"""Kubeconfig files: read within bounds, and their entries."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,16 +21,16 @@ _REMEDIES: dict[type[OSError], str] = {
 
 
 class ConfigurationError(Exception):
-    """A kubeconfig or the in-cluster configuration can't be used; the message says what and where."""
+    """A kubeconfig or the in-cluster configuration can't be used; the message states the problem and the place."""
 
 
 def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
-    """What the file holds, of which nothing is known but that it is a mapping.
+    """Content of the file, which is a mapping and otherwise unchecked.
 
     Raises: ConfigurationError: it can't be read. The text never quotes the file: any part of it may be a credential.
     """
     try:
-        # People may give one to a tool by a pipe.
+        # Users may pass one to a tool by a pipe.
         content = read_bounded(path, most=LARGEST_FILE, regular=not trusted)
     except OSError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {path}: {_REMEDIES.get(type(error), error)}") from error
@@ -40,7 +40,7 @@ def read_kubeconfig(path: Path, *, trusted: bool = False) -> dict[str, Any]:
 
 
 def parse_kubeconfig(content: bytes, *, origin: str, trusted: bool = False) -> dict[str, Any]:
-    """The kubeconfig in a content, which `origin` names in errors."""
+    """Parse a kubeconfig; `origin` is its name in errors."""
     if len(content) > LARGEST_FILE:
         raise ConfigurationError(f"cannot read the kubeconfig {origin}: it is larger than {LARGEST_FILE} bytes")
     try:
@@ -52,7 +52,7 @@ def parse_kubeconfig(content: bytes, *, origin: str, trusted: bool = False) -> d
     try:
         document = yaml.load(content, yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        # PyYAML lets errors of values escape as they are, such as those of `!!int x` and `!!timestamp x`.
+        # PyYAML lets errors of values escape unchanged, such as those of `!!int x` and `!!timestamp x`.
         raise ConfigurationError(f"cannot read the kubeconfig {origin}: {_problem(error)}") from None
     if not isinstance(document, dict):
         raise ConfigurationError(f"the kubeconfig {origin} is no mapping")
@@ -65,7 +65,7 @@ def _problem(error: Exception) -> str:
 
 
 def find_entry(document: Mapping[str, Any], field: str, name: Any, inner: str) -> Object | None:
-    """The first entry of this name that is usable: of `clusters` the `cluster`, and so on. Empty if it says nothing."""
+    """First usable entry of this name: its `cluster` in `clusters`, and so on; empty if it has none. None if missing."""
     for entry in mappings(document.get(field)):
         if entry.get("name") == name:
             found = entry.get(inner) or {}

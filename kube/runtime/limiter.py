@@ -1,7 +1,8 @@
-"""What several share and has an end: requests to an API server, and memory. Waiters are served in order.
+"""Shared, limited resources: requests to an API server, and memory. Waiters are served in order.
 
-The token bucket of a connection: at most `burst` requests at once, `qps` a second over time. One bucket for all that
-goes over a connection, so that the configured figure is a real bound.
+The token bucket of a connection: at most `burst` requests at once, `qps` a second over time. All clients of a
+connection
+share one bucket, so that the configured figure is a real bound.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 class Allowance:
-    """Permissions without waiting: what gets none is left out."""
+    """Permissions without waiting: a request without permission is dropped."""
 
     def __init__(self, *, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst = burst
@@ -31,7 +32,7 @@ class Allowance:
 
     @property
     def is_whole(self) -> bool:
-        """As good as a new one."""
+        """Whether it is as good as a new one."""
         return self._left_at(self._clock()) >= self._burst
 
     def _left_at(self, now: float) -> float:
@@ -39,7 +40,7 @@ class Allowance:
 
 
 class TokenBucket:
-    """Args: qps: requests a second, negative for no limit; burst: how many may go at once; observe: gets each wait."""
+    """Args: qps: requests a second, negative for no limit; burst: maximum at once; observe: called with each wait."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class TokenBucket:
         self._updated = clock()
 
     async def acquire(self) -> float:
-        """Take a token, waiting for it if need be. Returns the seconds waited."""
+        """Take a token, waiting for it if need be. Return the seconds waited."""
         waited = await self._wait()
         if self._observe is not None:
             self._observe(waited)
@@ -85,9 +86,9 @@ class TokenBucket:
 
 
 class ByteBudget:
-    """Memory that several share: who needs more than is left waits until others are done.
+    """Shared memory: a request for more than is left waits until others are done.
 
-    Who came first is served first, so that many who need little don't keep one waiting who needs much.
+    First come, first served, so that many small requests don't keep a large one waiting.
 
     Args: total: bytes.
     """
@@ -102,7 +103,7 @@ class ByteBudget:
 
     @contextlib.asynccontextmanager
     async def hold(self, need: int) -> AsyncIterator[None]:
-        """Have so many bytes within the context. Who needs more than there are gets all, and is alone."""
+        """Reserve so many bytes within the context. A request for more than the total gets all of it, alone."""
         need = min(need, self._total)
         granted = asyncio.get_running_loop().create_future()
         self._waiting.append((need, granted))

@@ -1,4 +1,4 @@
-"""A control loop: a controller, and the watches that feed its queue.
+"""Control loop: a controller, and the watches that feed its queue.
 
 It is declared as with the builder of controller-runtime:
 
@@ -8,8 +8,8 @@ It is declared as with the builder of controller-runtime:
     return loop.reconciled_by(Reconciler(client=client, secrets=secrets, accounts=accounts))
 
 A program with one loop calls `run`; others call `start`, run the `controller`, and call `close` at the end. The stores
-are acquired with the declaration; handlers hear of changes only when all of them are synced, so that they may look into
-each other's.
+are acquired with the declaration; handlers are called only when all stores are synced, so that they may read each of
+them.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _AGAIN_SECONDS = 1.0
 _LOOKS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds of waiting before each look after news about CRDs, or where a kind is defined and not served: it may take a
+"""Seconds of waiting before each lookup after changes of CRDs, or where a kind is defined and not served: it may take a
 moment until all of them are served.
 """
 
@@ -44,12 +44,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 Queue = WorkQueue[Key]
 EventHandler = Callable[[Queue, Change[T]], None]
-"""Adds keys to the queue. Called synchronously for what is known at the start, for each change, and in resyncs."""
+"""Adds keys to the queue. Called synchronously for known objects at the start, for each change, and in resyncs."""
 
 
 class Reconciler(Protocol):
     async def reconcile(self, key: Key, /) -> Result:
-        """One pass over what the key names."""
+        """One pass over the object of the key."""
 
 
 # --- event handlers
@@ -58,7 +58,7 @@ _CHANGED: Predicate[Any] = changed()
 
 
 def enqueue(when: Predicate[T]) -> EventHandler[T]:
-    """The object's own key."""
+    """Enqueue the object's own key."""
 
     def handle(queue: Queue, change: Change[T]) -> None:
         if when(change):
@@ -70,15 +70,16 @@ def enqueue(when: Predicate[T]) -> EventHandler[T]:
 def enqueue_own(
     is_own: Callable[[T], bool], *, when: Predicate[T], forget: Callable[[Key], None] = lambda _: None
 ) -> EventHandler[T]:
-    """The key of an object that this process may be responsible for.
+    """Enqueue the key of an object that this process may be responsible for.
 
-    A change of the responsibility leads to a pass, whatever `when` says, and ends the back-off of former failures. An
-    object that leaves the view and comes back is one whose responsibility has changed.
+    A change of the responsibility leads to a pass, even if `when` is false, and ends the back-off of former failures.
+    An
+    object that leaves the view and comes back counts as one whose responsibility has changed.
 
     Args:
-        is_own: whether this process is responsible; where the view has no other objects, `always`.
-        when: which other changes lead to a pass.
-        forget: drops what is remembered of the object beside the queue.
+        is_own: whether this process is responsible; `always` if the view has no other objects.
+        when: other changes that lead to a pass.
+        forget: drops state of the object that is remembered outside the queue.
     """
     is_given_or_taken = changed(is_own)
 
@@ -98,9 +99,9 @@ def always(_kept: object) -> bool:
 
 
 def enqueue_users(keys: Callable[[Key], Iterable[Key]], *, when: Predicate[T] = _CHANGED) -> EventHandler[T]:
-    """The keys of objects that refer to one, of which there may be thousands; changes in a row are one, see `fan_out`.
+    """Enqueue the objects that refer to one; there may be thousands. Changes in a row are one, see `fan_out`.
 
-    Args: keys: by the key of the object, as things are when it is called, which may be some time after the change.
+    Args: keys: by the key of the object, in the state when it is called, which may be some time after the change.
     """
     return enqueue_users_of(lambda change: (change.key,), keys, when=when)
 
@@ -111,9 +112,9 @@ def enqueue_users_of(
     *,
     when: Predicate[T] = _CHANGED,
 ) -> EventHandler[T]:
-    """The keys of objects that refer to what has changed with one; changes in a row are one, as above.
+    """Enqueue the objects that refer to subjects that changed with one; changes in a row are one, as above.
 
-    Args: subjects: what has changed: few.
+    Args: subjects: changed subjects: few.
     """
     fans: dict[Queue, FanOut[S, T]] = {}
 
@@ -129,9 +130,9 @@ def enqueue_users_of(
 def enqueue_affected(
     keys: Callable[[Key, Changes[T]], Iterable[Key]], *, when: Predicate[T] = _CHANGED
 ) -> EventHandler[T]:
-    """The keys of objects that depend on how one was and is, as by labels that they select; otherwise as above.
+    """Enqueue the objects that depend on past and present states of one, as by labels that they select; else as above.
 
-    Args: keys: by the key of the object, and its states since they were asked for last.
+    Args: keys: by the key of the object, and its states since the last call.
     """
     fans: dict[Queue, FanOut[Key, T]] = {}
 
@@ -150,9 +151,9 @@ def _add_user(queue: Queue, user: Key, initial: bool) -> None:
 def enqueue_mapped(
     keys: Callable[[Change[T]], Iterable[Key]], *, when: Predicate[T] = _CHANGED, after: float = 0.0
 ) -> EventHandler[T]:
-    """The keys of a few other objects that a change leads to; if they may be many: above.
+    """Enqueue a few other objects that a change affects; if they may be many, see above.
 
-    Args: after: seconds, so that what changes together is looked at together.
+    Args: after: seconds, so that simultaneous changes lead to one pass.
     """
 
     def handle(queue: Queue, change: Change[T]) -> None:
@@ -168,7 +169,7 @@ def enqueue_mapped(
 
 
 def enqueue_after(seconds: float, key: Key, *, when: Predicate[T]) -> EventHandler[T]:
-    """One key for all objects, after so many seconds, so that what changes together is looked at together."""
+    """Enqueue one key for all objects, after so many seconds, so that simultaneous changes lead to one pass."""
 
     def handle(queue: Queue, change: Change[T]) -> None:
         if when(change):
@@ -203,7 +204,7 @@ class _Watch(Generic[T]):
 class ControlLoop:
     """Its metrics exist from its construction on, so construct it where this process leads.
 
-    Args: initial_keys: added at the start, whatever is watched; all others are those of `Controller`.
+    Args: initial_keys: added at the start, in addition to those of watches; all others are those of `Controller`.
     """
 
     def __init__(
@@ -241,9 +242,9 @@ class ControlLoop:
     # --- declaring
 
     def watch(self, caches: Caches, view: View[T], handler: EventHandler[T] | None = None) -> Store[T]:
-        """The store of a view, until the loop ends; it is needed at the start.
+        """Store of a view, until the loop ends; it is needed at the start.
 
-        If the loop has started already, as for kinds that come late, the first list is not waited for.
+        If the loop has started already, as for kinds that are served later, the first list is not waited for.
         """
         store = caches.acquire(view, needed_at_start=not self._has_started)
         watch = _Watch(caches, store, handler)
@@ -262,7 +263,7 @@ class ControlLoop:
         releasing.add_done_callback(self._releasing.discard)
 
     def when_served(self, discovery: Discovery, kinds: Sequence[Resource], begin: Callable[[], None]) -> None:
-        """Call `begin` as soon as all of these kinds of one group are served: to watch them, say."""
+        """Call `begin` as soon as all of these kinds of one group are served: to watch them, for example."""
         late = LateKinds(discovery, kinds, begin=begin)
         self.on_start(late.look)
         self.on_kinds_changed(late.kinds_changed)
@@ -273,15 +274,15 @@ class ControlLoop:
         return self
 
     def on_start(self, *work: Callable[[], Awaitable[None]]) -> None:
-        """Done last in `start`, before there are workers."""
+        """Add work at the end of `start`, before there are workers."""
         self._on_start += work
 
     def on_close(self, *work: Callable[[], Awaitable[None]]) -> None:
-        """Done in `close` before the stores are given back."""
+        """Add work in `close`, before the stores are given back."""
         self._on_close += work
 
     def on_kinds_changed(self, *work: Callable[[str], None]) -> None:
-        """Called with a group whose CustomResourceDefinitions came, changed or went in a cluster."""
+        """Add callbacks with the group of CustomResourceDefinitions that were created, changed or deleted."""
         self._on_kinds_changed += work
 
     # --- running
@@ -313,7 +314,7 @@ class ControlLoop:
     async def close(self) -> None:
         """Give the stores back; the workers have ended.
 
-        Also called if `start` failed or was cancelled, and again if this was: what is done is not done twice.
+        Also called if `start` failed or was cancelled, and again if this was: nothing is done twice.
         """
         for watch in self._watches:
             watch.unsubscribe()
@@ -338,13 +339,13 @@ class LateKinds:
         self.have_come = False
 
     async def look(self) -> None:
-        """Begin, if they are served now; returns when the API server has said whether they are."""
+        """Begin if they are served now; return when the API server has answered."""
         if not self.have_come and await self._are_served() and not self.have_come:
             self.have_come = True
             self._begin()
 
     def kinds_changed(self, group: str) -> None:
-        """CustomResourceDefinitions of the group came, changed or went."""
+        """Look again after CustomResourceDefinitions of the group were created, changed or deleted."""
         if group == self._kinds[0].group and not self.have_come:
             if self._looking is not None:
                 self._looking.cancel()
@@ -363,11 +364,11 @@ class LateKinds:
                 return
 
     async def _is_gone(self, error: KindNotServed) -> bool:
-        """Whether no news of it are to be expected: an API server that starts lists few groups."""
+        """Whether the kind is really gone: an API server that starts lists only few groups."""
         try:
             await self._discovery.require_gone(error.api_version, error.kind)
         except Forbidden:
-            return True  # then news are all there is
+            return True  # then only changes of CRDs lead to another lookup
         except KubeError:
             return False
         return True
@@ -384,7 +385,7 @@ class LateKinds:
             except Forbidden:
                 return False
             except KubeError as error:
-                # To take them for missing would be to forget what hangs on them.
+                # Treating them as missing would discard the state that depends on them.
                 log.info("Asking again whether kinds are served", group=self._kinds[0].group, error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:

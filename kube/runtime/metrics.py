@@ -1,8 +1,9 @@
-"""The metrics of talking to Kubernetes and of controllers, under the names that existing dashboards read.
+"""Metrics of requests to Kubernetes and of controllers, under the names that existing dashboards use.
 
 Names, labels and buckets are those of controller-runtime and client-go. The metric objects are made once, when
 this module is imported, in the default registry. Looking up a labelled child costs more than counting with it, so
-`ControllerMetrics` and `QueueMetrics` hold their children: they are resolved once a controller, and their series exist
+`ControllerMetrics` and `QueueMetrics` hold their children: they are resolved once per controller, and their series
+exist
 with value 0 from then on.
 """
 
@@ -107,7 +108,7 @@ event_recorder_dropped_total = Counter(
 
 
 def forget_host(host: str) -> None:
-    """Drops the series of an API server to which there is no connection any more."""
+    """Drop the series of an API server without connections."""
     rest_client_requests_total.remove_by_labels({"host": host})
     rest_client_rate_limiter_duration_seconds.remove_by_labels({"host": host})
 
@@ -130,7 +131,7 @@ class ControllerMetrics:
 
 
 class QueueMetrics:
-    """The children of one queue. What changes with time alone is computed when it is read."""
+    """Children of one queue. Values that change with time alone are computed when read."""
 
     def __init__(
         self,

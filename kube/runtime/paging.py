@@ -1,7 +1,7 @@
 """Bounds of a list that comes in pages.
 
-An aggregated API server may answer with another page for ever. Whatever lists one of its kinds gives up, with an error
-that names the kind; lists of other kinds go on.
+An aggregated API server may answer with another page for ever. A list of one of its kinds ends with an error that names
+the kind; lists of other kinds continue.
 """
 
 import time
@@ -13,16 +13,16 @@ from kube.resources import BUILT_IN_GROUPS, Resource
 
 MOST_PAGES = 20_000
 MOST_OBJECTS = 2_000_000
-"""Objects of a kind of Kubernetes."""
+"""Limit for a kind of Kubernetes."""
 MOST_CUSTOM_OBJECTS = 100_000
-"""Objects of any other kind."""
+"""Limit for any other kind."""
 MOST_BYTES = 64 << 20
-"""Bytes of all pages of a kind that is not built in and whose lists may not be of any size, decompressed."""
+"""Limit for all pages of a kind that is not built in and whose lists may not be of any size, in bytes, decompressed."""
 MOST_EMPTY_PAGES = 3
-"""Consecutive pages without objects that are not the last."""
+"""Limit of consecutive pages without objects that are not the last."""
 MOST_SECONDS = 600.0
 LONGEST_TOKEN = 16 << 10
-"""Characters of a token for the next page, which is sent as part of a URL."""
+"""Limit for the token for the next page, which is sent as part of a URL, in characters."""
 
 
 class Paging:

@@ -1,9 +1,9 @@
-"""Predicates for the handlers of a control loop: which changes of objects lead to a pass, and how to combine them.
+"""Predicates for the handlers of a control loop: changes of objects that lead to a pass, and their combinations.
 
     enqueue(when=any_of(listed, changed("spec", "metadata.labels", is_ready)))
     enqueue_mapped(keys, when=all_of(exists, changed(annotation(keys.OPERATION))))
 
-A store reports what came (`old` is None), what went (`new` is None) and what was updated; from a list or a resync it
+A store reports new objects (`old` is None), deleted ones (`new` is None) and updated ones; from a list or a resync it
 reports objects as `initial`, in a resync with an `old` that is the `new`.
 """
 
@@ -18,22 +18,22 @@ T = TypeVar("T")
 
 Predicate = Callable[[Change[T]], bool]
 Part = str | Callable[[T], object]
-"""Of what a view keeps: the path of a field, as "spec.seedName", or a function that computes it."""
+"""Part of the projection of a view: the path of a field, as "spec.seedName", or a function that computes it."""
 Parts = Sequence[Part[Object]]
 
 
 def exists(change: Change[Any]) -> bool:
-    """Leaves out deletions, and objects of which the view keeps nothing."""
+    """Skip deletions, and objects of which the view keeps nothing."""
     return change.new is not None
 
 
 def listed(change: Change[Any]) -> bool:
-    """What there is at the start, after a watch began anew, and in a resync."""
+    """Existing objects at the start, after a watch started over, and in a resync."""
     return change.initial and change.new is not None
 
 
 def happened(change: Change[Any]) -> bool:
-    """Leaves out what a list or a resync says."""
+    """Skip objects from a list or a resync."""
     return not change.initial
 
 
@@ -46,12 +46,12 @@ def went(change: Change[Any]) -> bool:
 
 
 def updated(change: Change[Any]) -> bool:
-    """Leaves out what came and what went."""
+    """Skip new and deleted objects."""
     return change.old is not None and change.new is not None
 
 
 def changed(*parts: Part[T]) -> Predicate[T]:
-    """It came, it went, or one of these parts is another than before; without parts, anything that the view keeps."""
+    """New and deleted objects, and those with a change in one of these parts; without parts, in any field kept."""
     readers = [_reader(part) for part in parts] or [_whole]
 
     def is_changed(change: Change[T]) -> bool:
@@ -66,7 +66,7 @@ def changed(*parts: Part[T]) -> Predicate[T]:
 
 
 def now(test: Callable[[T], object]) -> Predicate[T]:
-    """It exists, and passes a test, whatever it was before."""
+    """Existing objects that pass a test now, regardless of their former state."""
     return lambda change: change.new is not None and bool(test(change.new))
 
 
@@ -79,7 +79,7 @@ def all_of(*predicates: Predicate[T]) -> Predicate[T]:
 
 
 def annotation(name: str) -> Callable[[Object], object]:
-    """The part of an object that is this annotation."""
+    """Part of an object: this annotation."""
     return lambda obj: annotations(obj).get(name)
 
 

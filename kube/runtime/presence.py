@@ -1,7 +1,7 @@
-"""Confirms that an object does not exist, before its absence is reported or acted upon.
+"""Confirm that an object does not exist, before its absence is reported or acted upon.
 
-A watch may be behind or hang, so an object that a store does not know is listed by its name, with the selectors of the
-view, which takes no other right than the watch. That costs a request per pass while an object is missing, and none
+A watch may be behind or hang, so an object that is missing in a store is listed by its name, with the selectors of the
+view, which needs no other right than the watch. That costs a request per pass while an object is missing, and none
 otherwise.
 """
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 async def present(client: Client, store: Store[T], wanted: Key) -> T | None:
-    """The object as the store keeps it; None: the API server says that it does not exist.
+    """Object as kept by the store; None: the API server reports that it does not exist.
 
-    Args: store: knows the object from then on.
+    Args: store: holds the object from then on.
 
-    Raises: KubeError: the API server does not say it, or the object is there and can't be understood.
+    Raises: KubeError: the API server gives no answer, or the object exists and can't be understood.
     """
     view = store.view
     if wanted not in store.all_keys():

@@ -1,20 +1,20 @@
-"""How urgent it is to look at a key of a work queue."""
+"""Urgency of keys in a work queue."""
 
 from typing import Final, Literal
 
 Priority = Literal[0, -50, -100, -200]
 CHANGE: Final = 0
-"""Something happened to the object."""
+"""The object was changed."""
 REMOVAL: Final = -50
 """The object is being deleted, perhaps with thousands of others."""
 RESYNC: Final = -100
-"""The object is looked at because it is time: the initial list, resyncs."""
+"""Regular pass: the initial list, resyncs."""
 LAST: Final = -200
-"""The object is looked at when nothing else is left, or many others have had their turns."""
+"""Pass when nothing else is left, or many others have had their turns."""
 
 PRIORITIES: tuple[Priority, ...] = (CHANGE, REMOVAL, RESYNC, LAST)
 
 
 def any_priority(_key: object) -> Priority:
-    """A key may have any."""
+    """Allow any priority."""
     return CHANGE

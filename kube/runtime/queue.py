@@ -1,25 +1,25 @@
-"""The work queue of a controller: what has to be looked at, each key once.
+"""Work queue of a controller: the keys to reconcile, each once.
 
 A key is in up to three places at once, and every rule is a move between them:
 
-    delayed   its time has not come; one time a key, the earliest wins
-    ready     waits for a worker; once a key, the higher priority wins
+    delayed   its time has not come; one time per key, the earliest wins
+    ready     waits for a worker; once per key, the higher priority wins
     running   a worker holds it; if it becomes due meanwhile, it is remembered and is ready again on `done`
 
-What is only looked at again because it is time is asked for first (`put_off`): most of it goes straight back to the
-delayed, and together with what else is due in that second, so that a quiet process seldom wakes up.
+Before a regular pass, `put_off` decides whether it is needed: most keys go straight back to delayed, and together with
+others that are due in that second, so that a quiet process seldom wakes up.
 
-So a key is never worked on twice at a time, and however often it is added, no more than one further run
-follows. A change of a key that waits with low priority lifts it, up to the priority that `highest` allows it as things
-are now. All of this happens on one event loop and without locks; one timer serves all delays.
+So a key is never in work twice at a time, and however often it is added, only one further run follows. A change of a
+key that waits with low priority lifts it, up to the priority that `highest` currently allows. All of this happens on
+one event loop and without locks; one timer serves all delays.
 
-No key waits long because other namespaces have many. Changes go before what comes in bulk: deletions, and what is
-merely looked at again (the initial list, resyncs). These never take all workers, so one is always about to be free
-for a change; and each of them gets a turn after a few of the others. What is put off on purpose comes when nothing
-else is left, or after many of the others: no flow of changes keeps it from ever getting a turn. Within a priority flows
-take turns (a flow is what `flow` says, such as the namespace of a key), and within a flow it is first in, first out.
-The last free workers go only to flows that have none in work: passes of one flow that never end stop no other flow.
-Where those of many flows hold all workers, the ones that only wait give way to a flow that has none in work.
+No key waits long because other namespaces have many. Changes precede bulk: deletions, and regular passes (the initial
+list, resyncs). Bulk never takes all workers, so one is always about to be free for a change; and each bulk key gets a
+turn after a few changes. Keys that are put off on purpose come when nothing else is left, or after many of the others:
+no stream of changes starves them. Within a priority flows take turns (`flow` returns the flow of a key, such as its
+namespace), and within a flow it is first in, first out. The last free workers go only to flows that have none in work:
+passes of one flow that never end stop no other flow. Where many flows hold all workers, passes that only wait give way
+to a flow that has none in work.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ from kube.runtime.queue_delays import CallLater, Delayed, Delays, Timer, call_la
 from kube.runtime.queue_lanes import Lanes, Waiting
 
 _FREE_WORKERS = 4
-"""One in so many workers is kept free for changes, and one for flows that have no key in work."""
+"""Denominator of the share of workers that is kept free for changes, and of that for flows without a key in work."""
 _FIRST_BACKOFF = 0.005
 _LONGEST_STEP, _STEP_SHARE = 1.0, 0.1
-"""Times to which keys are put off are multiples of a step: seconds, and the part of the delay that it is at most."""
+"""Delays after `put_off` end at multiples of a step: its maximum in seconds, and as a share of the delay."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -58,23 +58,23 @@ class _Running:
 
 
 def _one_flow(_key: object) -> None:
-    """All keys are of one flow."""
+    """Assign all keys to one flow."""
 
 
 def never_put_off(_key: object) -> None:
-    """All that is due is worked on."""
+    """Work on all keys that are due."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to work on. To be used on one event loop.
+    """Keys to work on. Use it on one event loop only.
 
     Args:
-        name: the label of its metrics, the controller's name.
-        workers: how many call `get`.
-        flow: whose work a key is; all get their turn, and one alone does not get all workers. None: of no flow.
-        highest: the priority that a key has at most as things are now, however it was added, and when.
-        put_off: asked when a delayed RESYNC is due: for how many seconds it is delayed again; None: it is worked on.
-        give_way: asked whether the pass of a key in work ends for other flows, see `handing_over`. None: none does.
+        name: label of its metrics, the controller's name.
+        workers: number of workers that call `get`.
+        flow: flow of a key; flows take turns, and one alone does not get all workers. None: no flow.
+        highest: current upper limit of a key's priority, however and whenever it was added.
+        put_off: called when a delayed RESYNC is due: seconds of another delay; None: it is worked on.
+        give_way: called to end the pass of a key for other flows, see `handing_over`; whether it ends. None: never.
         max_backoff: seconds, upper bound of the delay after repeated failures.
         now: monotonic seconds.
         call_later: calls a function once after so many seconds; the running event loop's by default.
@@ -111,9 +111,9 @@ class WorkQueue(Generic[K]):
         self._starving: Timer | None = None
         self._failures: dict[K, int] = {}
         self._available = asyncio.Semaphore(0)
-        """Lets through as many workers as keys are offered; more if keys were lowered, who then wait on."""
+        """Admits as many workers as keys are offered; more if keys were lowered; these workers wait on."""
         self._offered = 0
-        """How many keys may be handed out."""
+        """Number of keys that may be handed out."""
         self._shut_down = False
         self._metrics = QueueMetrics(
             name,
@@ -123,12 +123,12 @@ class WorkQueue(Generic[K]):
         )
 
     def __len__(self) -> int:
-        """How many keys are due: those that wait for a worker, and those in work that became due again."""
+        """Number of keys that are due: those that wait for a worker, and those in work that became due again."""
         return sum(map(self._depth, PRIORITIES))
 
     @property
     def waiting(self) -> int:
-        """How many keys wait for a worker."""
+        """Number of keys that wait for a worker."""
         return len(self._ready)
 
     @property
@@ -168,7 +168,7 @@ class WorkQueue(Generic[K]):
         self._offer()
 
     def _offer(self) -> None:
-        """Let workers through for all keys that may be handed out by now."""
+        """Admit workers for all keys that may be handed out now."""
         held = self._held_flows()
         changes = self._ready[CHANGE].count(held)
         bulk = sum(self._ready[each].count(held) for each in PRIORITIES[1:])
@@ -180,7 +180,7 @@ class WorkQueue(Generic[K]):
         self._look_for_starving()
 
     def _held_flows(self) -> Collection[Hashable]:
-        """Flows with changes in work, while others get the workers that are left. Bulk leaves one to changes anyway."""
+        """Flows with changes in work, while others get the remaining workers. Bulk leaves one to changes anyway."""
         if not self._kept_for_others or self._workers - len(self._running) > self._kept_for_others:
             return ()
         return self._running_flows.keys()
@@ -200,7 +200,7 @@ class WorkQueue(Generic[K]):
             self.add(key, priority)
             return
         if self._is_due(key):
-            return  # it will be worked on before that, which makes a later look needless
+            return  # it will be worked on before that, which makes a later pass needless
         self._delays.put(key, self._now() + delay, priority)
 
     def _is_due(self, key: K) -> bool:
@@ -214,17 +214,17 @@ class WorkQueue(Generic[K]):
         failures = self._failures.get(key, 0)
         if not self._shut_down:
             self._failures[key] = failures + 1
-        # The exponent is bounded, as a float is not for long.
+        # The exponent is bounded to avoid an overflow of the float.
         self.add_after(key, min(_FIRST_BACKOFF * 2.0 ** min(failures, 64), self._max_backoff))
 
     def forget(self, key: K) -> None:
-        """Start the delays of the key anew."""
+        """Reset the delays of the key."""
         self._failures.pop(key, None)
 
     # --- working
 
     async def get(self) -> K:
-        """The next key, which is then in work until `done`.
+        """Next key, which is then in work until `done`.
 
         Raises: QueueShutDownError: the queue is shut down; keys that waited are not handed out any more.
         """
@@ -247,11 +247,11 @@ class WorkQueue(Generic[K]):
         return key
 
     def priority(self, key: K) -> Priority:
-        """With which a key in work was taken."""
+        """Priority with which a key in work was taken."""
         return self._running[key].priority
 
     def done(self, key: K) -> None:
-        """The worker is through with the key; if it was added meanwhile, it is ready again."""
+        """Release the key by its worker; if it was added meanwhile, it is ready again."""
         running = self._running.pop(key)
         if running.priority == CHANGE and (flow := self._flow(key)) is not None:
             self._running_flows[flow] -= 1
@@ -284,14 +284,14 @@ class WorkQueue(Generic[K]):
         step = min(_LONGEST_STEP, seconds * _STEP_SHARE)
         self._delays.put(key, math.ceil((self._now() + seconds) / step) * step, delayed.priority)
 
-    # --- workers for those that have none
+    # --- workers for flows without one
 
     def _look_for_starving(self) -> None:
         if self._give_way is not None and self._starving is None and any(self._starving_flows()):
             self._starving = self._call_later(LOOK_SECONDS, partial(self._make_room, self._give_way))
 
     def _starving_flows(self) -> tuple[int, int]:
-        """How many flows without a key in work have changes, and how many others, that get no worker now."""
+        """Number of flows without a key in work that have changes, and of others, that get no worker now."""
         is_full = len(self._running) >= self._workers
         if not is_full and self._bulk_running < self._most_bulk:
             return 0, 0
@@ -314,7 +314,7 @@ class WorkQueue(Generic[K]):
                 left -= 1
         self._look_for_starving()
 
-    # --- what metrics read, maybe from another thread: so over copies
+    # --- read by metrics, maybe from another thread: hence the copies
 
     def _depth(self, priority: Priority) -> int:
         again = (running.again for running in list(self._running.values()))

@@ -1,4 +1,4 @@
-"""The keys of a work queue whose time has not come: one time a key, the earliest wins, and one timer for all."""
+"""Delayed keys of a work queue: one time per key, the earliest wins, and one timer for all."""
 
 import asyncio
 import heapq
@@ -30,7 +30,7 @@ class Delayed:
 
 class Delays(Generic[K]):
     """Args:
-    on_due: called with a key that is due, which it takes or puts again.
+    on_due: called with a key that is due; it takes the key or puts it again.
     now: monotonic seconds.
     call_later: calls a function once after so many seconds.
     """
@@ -42,7 +42,7 @@ class Delays(Generic[K]):
         self._now = now
         self._call_later = call_later
         self._delayed: dict[K, Delayed] = {}
-        # Entries of the heap that `_delayed` no longer backs are skipped; the count keeps keys from being compared.
+        # Heap entries that `_delayed` no longer backs are skipped; the count keeps keys from being compared.
         self.heap: list[tuple[float, int, K]] = []
         self._count = itertools.count()
         self._timer: Timer | None = None
@@ -52,7 +52,7 @@ class Delays(Generic[K]):
         return self._delayed.pop(key, None)
 
     def put(self, key: K, until: float, priority: Priority) -> None:
-        """With the earlier time and the higher priority, if it is delayed already."""
+        """Delay a key; if it is delayed already, with the earlier time and the higher priority."""
         delayed = self._delayed.get(key)
         if delayed is not None:
             priority = max(delayed.priority, priority)
@@ -72,7 +72,7 @@ class Delays(Generic[K]):
         self.heap.clear()
 
     def _set_timer(self) -> None:
-        """Have the timer go off when the earliest delayed key is due."""
+        """Set the timer to the earliest delayed key."""
         while self.heap and not self._is_backed(self.heap[0]):
             heapq.heappop(self.heap)
         if not self.heap:
@@ -103,7 +103,7 @@ class Delays(Generic[K]):
         return delayed is not None and delayed.until == until
 
     def _compact(self) -> None:
-        """Keep the heap from growing with entries that were superseded."""
+        """Keep the heap from growing with superseded entries."""
         if len(self.heap) > max(2 * len(self._delayed), _FEWEST_HEAP_ENTRIES_TO_COMPACT):
             self.heap = [(delayed.until, next(self._count), key) for key, delayed in self._delayed.items()]
             heapq.heapify(self.heap)

@@ -1,4 +1,4 @@
-"""The keys of a work queue that are ready: a lane for each priority, in which flows take turns. Pure."""
+"""Ready keys of a work queue: a lane for each priority, in which flows take turns. Pure."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable
@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 from kube.runtime.priorities import CHANGE, LAST, PRIORITIES, Priority
 
 _TURNS = 4
-"""How often keys to remove, or to look at again, are passed over in favour of a higher priority while they wait."""
+"""Limit of turns in which bulk keys are passed over in favour of a higher priority while they wait."""
 _LAST_TURNS = 40
-"""The same for what is put off."""
+"""The same limit for keys that are put off."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -22,11 +22,11 @@ class Waiting:
 
 
 class Lane(Generic[K]):
-    """The ready keys of a priority: of each flow one, in turn."""
+    """Ready keys of a priority: one of each flow, in turn."""
 
     def __init__(self, flow: Callable[[K], Hashable]) -> None:
         self._flow = flow
-        # Ordered, since plain ones get slow when much is taken from their front.
+        # Ordered, since plain dicts get slow when many items are taken from their front.
         self._flows: OrderedDict[Hashable, OrderedDict[K, Waiting]] = OrderedDict()
         self._count = 0
 
@@ -34,11 +34,11 @@ class Lane(Generic[K]):
         return self._count
 
     def count(self, held: Collection[Hashable]) -> int:
-        """How many keys are of other flows than these."""
+        """Number of keys of other flows than these."""
         return self._count - sum(len(self._flows.get(flow, ())) for flow in held)
 
     def count_flows(self, held: Collection[Hashable]) -> int:
-        """How many other flows than these there are; keys of no flow are none."""
+        """Number of other flows than these; keys without a flow do not count."""
         return len(self._flows) - sum(each in self._flows for each in {None, *held})
 
     def get(self, key: K) -> Waiting | None:
@@ -46,12 +46,12 @@ class Lane(Generic[K]):
         return None if keys is None else keys.get(key)
 
     def put(self, key: K, waiting: Waiting) -> None:
-        """It must not be in it."""
+        """Add a key that is not in the lane."""
         self._flows.setdefault(self._flow(key), OrderedDict())[key] = waiting
         self._count += 1
 
     def remove(self, key: K) -> None:
-        """It must be in it."""
+        """Remove a key that is in the lane."""
         flow = self._flow(key)
         del self._flows[flow][key]
         self._count -= 1
@@ -59,7 +59,7 @@ class Lane(Generic[K]):
             del self._flows[flow]
 
     def pop(self, held: Collection[Hashable]) -> tuple[K, Waiting]:
-        """The next one that is not of these flows; there must be one."""
+        """Next key of another flow than these; there must be one."""
         flow, keys = next(each for each in self._flows.items() if each[0] not in held)
         key, waiting = keys.popitem(last=False)
         self._count -= 1
@@ -78,8 +78,8 @@ class Lanes(Generic[K]):
     """All ready keys.
 
     Args:
-        flow: whose work a key is.
-        highest: the priority that a key has at most as things are now.
+        flow: flow of a key.
+        highest: current upper limit of a key's priority.
     """
 
     def __init__(self, flow: Callable[[K], Hashable], highest: Callable[[K], Priority]) -> None:
@@ -97,12 +97,12 @@ class Lanes(Generic[K]):
         return next((found for lane in self._lanes.values() if (found := lane.get(key)) is not None), None)
 
     def put(self, key: K, waiting: Waiting) -> None:
-        """It must not be in any."""
+        """Add a key that is in no lane."""
         waiting.priority = min(waiting.priority, self._highest(key))
         self._lanes[waiting.priority].put(key, waiting)
 
     def lift(self, key: K, waiting: Waiting, priority: Priority) -> None:
-        """Have a key that waits go to the lane of this priority, if that is higher, and it may have it."""
+        """Move a waiting key to the lane of this priority, if that is higher and allowed."""
         changed = min(max(priority, waiting.priority), self._highest(key))
         if changed != waiting.priority:
             self._lanes[waiting.priority].remove(key)
@@ -110,7 +110,7 @@ class Lanes(Generic[K]):
             self.put(key, waiting)
 
     def pop(self, held: Collection[Hashable], *, with_bulk: bool) -> tuple[K, Waiting]:
-        """The next key; there must be one.
+        """Next key; there must be one.
 
         Args:
             held: flows that get nothing now.
@@ -119,7 +119,7 @@ class Lanes(Generic[K]):
         return self._lanes[self._next_priority(held, with_bulk=with_bulk)].pop(held)
 
     def _next_priority(self, held: Collection[Hashable], *, with_bulk: bool) -> Priority:
-        """The highest of which a key may be handed out, unless a lower one was passed over too often."""
+        """Highest priority of which a key may be handed out, unless a lower one was passed over too often."""
         waiting = [each for each in PRIORITIES if self._lanes[each].count(held) and (each == CHANGE or with_bulk)]
         turns = {each: _LAST_TURNS if each == LAST else _TURNS for each in waiting[1:]}
         in_turn = (each for each, most in turns.items() if self._passed_over[each] >= most)

@@ -2,12 +2,12 @@
 
 A machine whose clock is wrong by hours would otherwise delete young objects, use expired tokens, and declare all Seeds
 lost. The header `Date` of a response is the API server's time, if the API server itself has written the response: a
-path that it passes on to an aggregated API server, a kubelet or a Pod has the time of somebody else.
+path that it delegates to an aggregated API server, a kubelet or a Pod has the time of that server.
 
-The time goes on with the clock of the boot, which cannot be set, so that a jump of this machine's clock has no effect.
+The time advances with the boot clock, which cannot be set, so that a jump of this machine's clock has no effect.
 It changes only when several consecutive responses agree on a difference, and never by more than `MOST`.
 
-No single clock causes a deletion: `earliest` is the least of all that are known.
+No single clock causes a deletion: `earliest` is the least of all known times.
 """
 
 import re
@@ -34,7 +34,7 @@ log = structlog.get_logger("clock")
 
 
 def is_own_path(path: str) -> bool:
-    """Check whether an API server always answers this path itself.
+    """Whether an API server always answers this path itself.
 
     All other groups may belong to an aggregated API server.
     """
@@ -42,7 +42,7 @@ def is_own_path(path: str) -> bool:
 
 
 def _since_boot() -> float:
-    """Seconds, including those in which the machine was suspended."""
+    """Seconds since boot, including those in which the machine was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -51,14 +51,14 @@ class ServerClock:
 
     Args:
         own: clock of this machine.
-        elapsed: seconds since any moment.
+        elapsed: seconds since any fixed moment.
     """
 
     def __init__(self, own: Callable[[], datetime] = utc_now, *, elapsed: Callable[[], float] = _since_boot) -> None:
         self._own, self._elapsed = own, elapsed
         self._known = self._start = (own(), elapsed())
         self._reported: tuple[datetime, float] | None = None
-        """Last `Date`, and when it came."""
+        """Last `Date`, and the time of its arrival."""
         self._noted = ""
         self._difference = timedelta(0)
         self._confirmations = 0
@@ -69,7 +69,7 @@ class ServerClock:
     def earliest(self) -> datetime:
         """Return the least time of all clocks, for deletions that depend on time.
 
-        The clock of the boot counts, too: if this machine and the API server have one clock, both jump together.
+        The boot clock counts, too: if this machine and the API server have one clock, both jump together.
         """
         times = [self(), self._own(), self._continued(*self._start)]
         if self._reported is not None:
@@ -80,7 +80,7 @@ class ServerClock:
         return moment + timedelta(seconds=self._elapsed() - at)
 
     def note(self, path: str, date: str) -> None:
-        """Note the header `Date` of a response that has just come. An unreadable one changes nothing."""
+        """Take over the header `Date` of a response that has just come. An unreadable one changes nothing."""
         if (date == self._noted and not self._confirmations) or not is_own_path(path):
             return  # all responses of one second
         self._noted = date

@@ -1,4 +1,4 @@
-"""Which Kubernetes an API server is of. Proxies answer with JSON, too, so an answer without a version is none."""
+"""Version of an API server. Proxies return JSON, too, so an answer without a version does not count."""
 
 from kube.errors import Unreachable
 from kube.objects import text
@@ -6,7 +6,7 @@ from kube.runtime.client import Client
 
 
 async def server_version(client: Client) -> str:
-    """As `v1.30.5`. Raises KubeError."""
+    """Version of Kubernetes, such as `v1.30.5`. Raises KubeError."""
     version = text((await client.read("/version")).get("gitVersion"))
     if not version:
         raise Unreachable("the answer to /version names no version, and is perhaps of a proxy")

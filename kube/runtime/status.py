@@ -1,19 +1,18 @@
-"""Writing the status of objects of a kind. Nothing is written if nothing changed, and only changed fields are sent.
+"""Write the status of objects of a kind. Nothing is written if nothing changed, and only changed fields are sent.
 
-Every write carries the resourceVersion as precondition. What follows from a conflict depends on what was decided by:
+Every write carries the resourceVersion as precondition. The effect of a conflict depends on the basis of the decision:
 
-    write     the object as it was read: it was decided by the whole of it, so it is `Overtaken` by any change, and the
-              controller makes another pass
-    update    the present status alone, of which a controller changes its own fields: they are computed again from the
-              status as it is after the conflict, so no writer overwrites what another has just written
+    write     the whole object as it was read: any change makes it `Overtaken`, and the controller makes another pass
+    update    only the present status, in which a controller changes its own fields: they are computed again from the
+              status after the conflict, so no writer overwrites fresh changes of another
 
-Several controllers may share a writer. Their updates of one object at about the same time become one write, and there
-is never more than one under way for it, so they do not get into each other's way.
+Several controllers may share a writer. Their updates of one object at about the same time become one write, and only
+one at a time is under way for it, so they do not get into each other's way.
 
-Controllers that compute conditions may register as advisers. Every update takes along what they advise for the object
-at that moment, and a patient update is put off until they have no more objections: what has just been applied needs a
-moment until it runs, and would otherwise be reported twice. That moment gets longer when the API server is slow: else
-the API server would get the more writes, the less it can bear.
+Controllers that compute conditions may register as advisers. Every update includes their advice for the object at that
+moment, and a patient update is delayed until they have no more objections: objects that were just applied need a moment
+until they run, and would otherwise be reported twice. That moment gets longer when the API server is slow: else an
+overloaded API server would get even more writes.
 """
 
 import asyncio
@@ -32,22 +31,22 @@ from kube.runtime.client import Client
 _ATTEMPTS = 5
 _FLUSH_SECONDS = 2.0
 _ANSWERS = 10
-"""So many answers, one after the other, take about as long as it takes until all have seen what was changed."""
+"""Number of consecutive answers that take about as long as it takes until all controllers have observed a change."""
 _LONGEST_PATIENCE = 30.0
 _WEIGHT = 0.2
 """Weight of the last answer in the moving average."""
 
 Compute = Callable[[Object], Object]
-"""From the present status to the one that is wanted."""
+"""Computes the desired status from the present one."""
 
 Complete = Callable[[Object], Object]
-"""From an object to its status with what follows from the rest of it."""
+"""Computes the status of an object with the fields that follow from the rest of it."""
 
 Is = Callable[[Object], bool]
 
 
 class Overtaken(Conflict):
-    """The object has changed, or gone, since it was read: no failure, since another pass decides by what it is now."""
+    """The object has changed, or gone, since it was read: no failure, since another pass decides on its new state."""
 
     def __init__(self, obj: Object) -> None:
         super().__init__(409, message=f"{key(obj)} has changed since it was read")
@@ -55,20 +54,20 @@ class Overtaken(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a controller has to say about an object."""
+    """Advice of a controller for the status of an object."""
 
     compute: Compute
     is_settled: bool
-    """Whether that is likely to stay so."""
+    """Whether the advice is likely to stay the same."""
 
 
 Adviser = Callable[[Object], Advice | None]
-"""Asked with the object as it is about to be; None if there is nothing to say now."""
+"""Called with the object as it is about to be written; None if there is no advice now."""
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What is to become one write."""
+    """Updates that become one write."""
 
     latest: Object
     computes: list[Compute]
@@ -78,11 +77,10 @@ class _Batch:
 
 class StatusWriter:
     """Args:
-    store: of the objects; it observes what was written. `update` needs whole objects in it, `write` does not.
-    complete: adds what sums up the rest of a status. It is part of every update; a status that lacks it is written
+    store: of the objects; it observes written objects. `update` needs whole objects in it, `write` does not.
+    complete: adds the summary of the rest of a status. It is part of every update; a status that lacks it is written
         with the next update.
-    still: whether an object is one that its writers have to say something of. If it is not any more after a conflict,
-        nothing is written.
+    still: whether its writers are still responsible for an object. If not, after a conflict, nothing is written.
     """
 
     def __init__(
@@ -106,21 +104,21 @@ class StatusWriter:
 
     @property
     def patience(self) -> float:
-        """Seconds for which it pays to wait for what else there will be to say: the more, the slower answers are."""
+        """Seconds for which waiting for further updates pays off: the more, the slower answers are."""
         return min(_ANSWERS * self._answer_seconds, _LONGEST_PATIENCE)
 
     def ask(self, adviser: Adviser) -> None:
-        """Have it asked from now on before anything is written."""
+        """Register an adviser for all further writes."""
         self._advisers.append(adviser)
 
     async def write(self, obj: Object, fields: Object) -> Object:
-        """The object with these fields in its status, written if they say something new.
+        """Write these fields of the status if they change it; return the object.
 
         Args:
             obj: as it was read.
-            fields: None removes one; what is not among them stays.
+            fields: None removes one; fields that are not given stay.
 
-        Raises: Overtaken; KubeError: they could not be written.
+        Raises: Overtaken; KubeError: the write failed.
         """
         status = mapping(obj.get("status"))
         changed = merge_patch(status, {**status, **fields})
@@ -132,9 +130,9 @@ class StatusWriter:
             raise Overtaken(obj) from error
 
     async def replace(self, obj: Object) -> Object:
-        """Write the whole status, if the store does not keep all of it, so that changes can't be seen.
+        """Write the whole status, if the store does not keep all of it, so that changes can't be detected.
 
-        Raises: Overtaken; KubeError: it could not be written.
+        Raises: Overtaken; KubeError: the write failed.
         """
         try:
             written = await self._client.replace(self._resource, obj, subresource="status")
@@ -151,28 +149,29 @@ class StatusWriter:
             return None
 
     async def update(self, obj: Object, compute: Compute) -> Object:
-        """The object with the status that `compute` makes of the present one, written if it differs.
+        """Write the status that `compute` returns for the present one if it differs; return the object.
 
         Args:
             obj: as known to the caller; a newer one is taken if there is one.
             compute: called once more after a conflict.
 
-        Raises: Overtaken: after several conflicts, or since there is another object of this name; KubeError: it could
-            not be written.
+        Raises: Overtaken: after several conflicts, or since there is another object of this name; KubeError: the write
+            failed.
         """
         batch = self._join(obj, compute, patience=None)
         batch.due.set()
-        # A caller that is cancelled must not take the write of the others along.
+        # A cancelled caller must not cancel the write of the others.
         return await asyncio.shield(batch.written)
 
     def update_later(
         self, obj: Object, compute: Compute, *, patience: float, failed: Callable[[BaseException], None]
     ) -> bool:
-        """Write when the advisers find that all has settled, but after `patience` seconds in any case, or more if
+        """Write when the advisers consider everything settled, but at the latest after `patience` seconds, or more if
         answers are slow.
 
-        Returns whether there is something to wait for; if not, nothing was done, and `update` is the way. `failed` is
-        called if it could not be written.
+        Returns whether there is something to wait for; if not, nothing was done, and the caller uses `update`. `failed`
+        is
+        called if the write failed.
         """
         waiting = self._waiting.get(key(obj))
         computes = [*waiting.computes, compute] if waiting is not None else [compute]
@@ -189,20 +188,20 @@ class StatusWriter:
         return True
 
     def expected(self, obj: Object) -> Object:
-        """The object with the status that it will have when all that was said of it is written."""
+        """Object with the status that it will have when all pending updates are written."""
         name, obj = key(obj), self._newest(obj)
         under_way = (self._writing.get(name), self._waiting.get(name))
         computes = [compute for batch in under_way if batch is not None for compute in batch.computes]
         return {**obj, "status": _computed(obj.get("status") or {}, computes)} if computes else obj
 
     def reconsider(self, name: Key) -> None:
-        """An adviser may say something else now."""
+        """Check pending updates again, since the advice may have changed."""
         batch = self._waiting.get(name)
         if batch is not None and self._is_settled(self._newest(batch.latest), batch.computes):
             batch.due.set()
 
     async def flush(self) -> None:
-        """Write at once what waits, and give it a moment."""
+        """Write all pending updates at once, and wait a moment for them."""
         for batch in self._waiting.values():
             batch.due.set()
         if self._tasks:
@@ -251,7 +250,7 @@ class StatusWriter:
             except Conflict as error:
                 attempts -= 1
                 present = await self._client.get(self._resource, name)
-                # What is decided about one must not be written into another one of the same name.
+                # A decision about one object must not be written into another one of the same name.
                 if not attempts or uid(present) != uid(obj) or not self._still(present):
                     raise Overtaken(obj) from error
                 obj = present
@@ -265,12 +264,12 @@ class StatusWriter:
         return written
 
     def _newest(self, obj: Object) -> Object:
-        """As stored: the object may have come from `expected`."""
+        """Newest known state: the object may have come from `expected`."""
         known: Object | None = self._store.get(key(obj))
         return known if known is not None and resource_version(known) >= resource_version(obj) else obj
 
     def _wanted(self, obj: Object, computes: list[Compute]) -> Object:
-        """The status to write, with what the advisers say if there is something to write at all."""
+        """Status to write, with the advice if there is something to write at all."""
         present = obj.get("status") or {}
         wanted = _computed(present, computes)
         if merge_patch(present, wanted):

@@ -1,7 +1,7 @@
-"""What takes long to compute, off the event loop.
+"""Long computations off the event loop.
 
 More threads for one purpose would be no faster, since only one can hold the lock of the interpreter; but the event loop
-would have to wait for each of them, at every turn. Making keys is different: it gives the lock back.
+would have to wait for each of them, at every turn. Making keys is different: it releases the lock.
 """
 
 import asyncio
@@ -26,6 +26,6 @@ class Thread:
 
 
 OBJECTS = Thread("objects")
-"""For what is computed from one large object."""
+"""Thread for computations on one large object."""
 KEYS = Thread("keys", at_once=os.cpu_count() or 1)
-"""For making private keys, and what is signed with them: at most one a core."""
+"""Threads for making private keys, and for signing with them: at most one per core."""

@@ -1,7 +1,7 @@
-"""HTTP to one API server for programs: sessions of aiohttp that last, counted and traced.
+"""HTTP to one API server for programs: lasting sessions of aiohttp, with metrics and traces.
 
-A span and the metrics of a request belong to its way over the network, so they are kept here; who reads the answer may
-raise an error of it within `send`, which the span takes up.
+A span and the metrics of a request cover its way over the network, so they are kept here; the reader of the answer may
+raise an error about it within `send`, which the span records.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from kube.runtime.kubeconfig import ConfigurationError
 from kube.runtime.server_clock import ServerClock
 
 _NOT_VALID_NOW = (9, 10)
-"""What OpenSSL says of a certificate that is not valid yet, or no more."""
+"""OpenSSL's codes for a certificate that is not valid yet, or has expired."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _OF_WATCHES = 0
 _PIECE = 128 << 10
-_CERTIFICATE = re.compile("CERTIFICATE|UNKNOWN_CA")
 """Bytes of a body from which on it is encrypted and sent in pieces, as aiohttp does with files."""
+_CERTIFICATE = re.compile("CERTIFICATE|UNKNOWN_CA")
 
 
 class AbortingResponse(aiohttp.ClientResponse):
-    """Cuts the connection if it ends before its answer does.
+    """Cut the connection if it ends before its answer does.
 
     aiohttp closes it in the way of TLS, which waits for the API server: for half a minute, if there is none any more.
     """
@@ -51,7 +51,7 @@ class AbortingResponse(aiohttp.ClientResponse):
         return super().release()
 
     def _cut(self) -> None:
-        # A connection whose answer has been read has been given back already.
+        # A connection whose answer has been read is back in the pool already.
         if self.connection is not None and self.connection.transport is not None:
             self.connection.transport.abort()
 
@@ -60,12 +60,12 @@ class Transport:
     """HTTP sessions to one API server, opened when first needed.
 
     The connection may be replaced (see `kube.runtime.connection.Rotation`): new requests use the new credentials.
-    Watches end as if the API server had ended them, so that who watches goes on with the new ones, too.
+    Watches end as if the API server had ended them, so that watchers continue with the new ones, too.
 
     A session takes the idle connection that has waited longest. With only one, a few calls a second would keep all
     connections of the largest burst open, each with up to 300 kB of buffers here, and more at the API server. So
     requests in flight are numbered, each by the lowest number that is free, and there is a session for number 0, one
-    for 1 and 2, one for 3 to 6 and so on: what only a burst needed is not used afterwards, and is given up.
+    for 1 and 2, one for 3 to 6 and so on: connections that only a burst needed are not used afterwards, and are closed.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -74,7 +74,7 @@ class Transport:
         self._sessions: dict[int, aiohttp.ClientSession] = {}
         self._numbers = 0
         self._free: list[int] = []
-        """A heap of the numbers below `_numbers` that no request has."""
+        """Heap of the numbers below `_numbers` that no request has."""
         self.host = URL(connection.server).authority
         self.clock = ServerClock()
 
@@ -83,7 +83,7 @@ class Transport:
         return self._rotation.current()
 
     def replace(self, connection: Connection) -> None:
-        """Raises ConfigurationError: it leads to another server."""
+        """Use this connection from now on. Raises ConfigurationError: it leads to another server."""
         self._rotation.replace(connection)
 
     def _end_watches(self) -> None:
@@ -91,7 +91,7 @@ class Transport:
             self._watches.pop().close()
 
     def _number(self) -> int:
-        """The lowest that no request in flight has; to be given back to `_free`."""
+        """Lowest number that no request in flight has; give it back to `_free`."""
         if self._free:
             return heapq.heappop(self._free)
         self._numbers += 1
@@ -131,7 +131,7 @@ class Transport:
         timeout: Timeout,
         lasting: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """See `kube.runtime.client.RoundTripper`. What lasts is neither numbered nor traced.
+        """See `kube.runtime.client.RoundTripper`. Lasting requests are neither numbered nor traced.
 
         In one piece: as contexts within contexts, here and in the client, a request took 123 us of CPU instead of 106.
         """
@@ -145,7 +145,7 @@ class Transport:
             try:
                 async with self._session(_OF_WATCHES if number is None else (number + 1).bit_length()).request(
                     method,
-                    # Paths and their few parameters are the same again and again, and so are URLs, which are kept.
+                    # Paths and their few parameters recur, so URLs are cached.
                     URL(f"{connection.server}{path}{f'?{urlencode(params)}' if params else ''}", encoded=True),
                     data=io.BytesIO(body) if body is not None and len(body) > _PIECE else body,
                     headers=headers,
@@ -153,7 +153,7 @@ class Transport:
                         total=timeout.total, sock_connect=_CONNECT_SECONDS, sock_read=timeout.silence
                     ),
                     allow_redirects=False,
-                    # Connections that were made with another context are not used again.
+                    # Connections that were made with another context are not reused.
                     ssl=connection.tls or False,
                     server_hostname=connection.tls_server_name,
                 ) as response:
@@ -184,7 +184,7 @@ class Transport:
         try:
             return await self.connection.credentials.authorization()
         except ConfigurationError as error:
-            # At work it is one more reason why nothing comes through; it may be mended meanwhile.
+            # During operation it is one more cause of an outage; it may be corrected meanwhile.
             raise errors.Unreachable(f'{method} "{self.connection.server}{path}": {error}') from error
 
 
@@ -192,14 +192,14 @@ def _kind_of(error: Exception) -> type[errors.Unreachable]:
     if isinstance(error, TimeoutError):
         return errors.TimedOut
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
-    # Servers refuse a certificate of ours by an alert that names what is wrong with it.
+    # Servers refuse a certificate of ours by an alert that names the problem.
     refused = [each for each in (error, cause) if isinstance(each, ssl.SSLError) and _CERTIFICATE.search(str(each))]
     is_untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError) or refused
     return errors.Untrusted if is_untrusted else errors.Unreachable
 
 
 def _reason(error: Exception) -> str:
-    """Aiohttp's own text of a failed connection has the address of a Python object."""
+    """Reason of a failure; aiohttp's own text of a failed connection has the address of a Python object."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not accepted: {error.certificate_error}{_clock_remedy(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -211,7 +211,7 @@ def _reason(error: Exception) -> str:
 
 
 def _clock_remedy(error: Exception) -> str:
-    """Certificates are verified by the own clock: without an answer, nothing else says what time it is."""
+    """Advice if a certificate is not valid now. The own clock decides: without an answer, there is no other."""
     if getattr(error, "verify_code", None) not in _NOT_VALID_NOW:
         return ""
     return f"; by the clock of this machine it is {format_time(utc_now())}: correct it, or else the certificate"

@@ -1,14 +1,14 @@
-"""Waiting for one object, until it is as something needs it, or gone; or until none of several is left.
+"""Wait until one object is ready or gone, or until no selected object is left.
 
     waiting = Waiting(client=client, caches=caches, discovery=discovery)
     deployment = await waiting.until_ready(DEPLOYMENTS, Key("shop", "front"), unready, seconds=300)
     await waiting.until_gone(NAMESPACES, Key("", "shop"), seconds=600)
     await waiting.until_none(JOBS, Selection("shop"), seconds=600)
 
-The object is watched, mostly alone, for as long as something waits for it. What is missing is a text, by which whoever
-waits can say for what (`report`). That an object is gone is asked of the API server: a watch may be behind. Where there
-is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no
-certificate becomes a good one by waiting, so that ends it.
+The object is watched, mostly alone, for the duration of the wait. A text states the missing conditions, so that the
+waiting caller can report it (`report`). The API server has to confirm that an object is gone: a watch may be behind. If
+there is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no
+certificate becomes valid by waiting, so that ends it.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ from kube.runtime.discovery import Discovery
 from kube.runtime.handing_over import waits
 
 Unready = Callable[[Object | None], str]
-"""What is missing until an object, or None, is ready; empty: nothing. It may raise, which ends the waiting."""
+"""Condition that keeps an object, or None, from being ready; empty if there is none. An exception ends the waiting."""
 Report = Callable[[str], None]
 
 _UNKNOWN = "nothing is known of it yet"
 _NOT_DELETED = "it is not being deleted"
 _MOST_NAMED = 5
 _LOOK_SECONDS = 5.0
-"""Between two looks whether the watch fails."""
+"""Interval of checks whether the watch fails."""
 _BEHIND_SECONDS = 1.0
-"""Between two reads of an object that the watch says is gone, and the API server has."""
+"""Interval of reads of an object that is gone according to the watch, but not to the API server."""
 
 
 def has_to_go(live: Object) -> str:
-    """What an object waits for that has to go."""
+    """Reason why an object that has to be deleted still exists."""
     return held_by(live) if is_deleting(live) else _NOT_DELETED
 
 
 class NotInTimeError(ReconcileError):
-    """The time is over; the text names the object, and what is missing."""
+    """The time is over; the text names the object, and the missing condition."""
 
 
 def _silent(_: str) -> None:
@@ -53,8 +53,8 @@ def _silent(_: str) -> None:
 class Waiting:
     """Waits for objects of one cluster.
 
-    Args: together: kinds of which all objects of a namespace are watched by one watch, while any is waited for.
-        What was written must be recognized in what is seen (`since`, or `unready`): the watch may be older.
+    Args: together: kinds whose objects in a namespace are all watched by one watch, while any is waited for.
+        Own writes must be recognizable in observed objects (`since`, or `unready`): the watch may be older.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Waiting:
 
     @asynccontextmanager
     async def keeping(self, namespace: str) -> AsyncIterator[None]:
-        """Within it, what was watched together in the namespace once stays watched. Not twice at a time for one."""
+        """Keep the common watches of a namespace within the context. Only once at a time per namespace."""
         self._kept[namespace] = set()
         try:
             yield
@@ -87,21 +87,21 @@ class Waiting:
         or_gone: bool = False,
         report: Report = _silent,
     ) -> Object:
-        """The object, once nothing is missing.
+        """Wait until nothing is missing; return the object.
 
         Args:
             resource: its kind.
             wanted: its name.
-            unready: says what is missing.
-            seconds: how long to wait at most.
-            since: the resourceVersion of what was written last; what is older is not looked at.
-            or_gone: whether it may be gone instead; what is returned is empty then.
-            report: called with what is missing, each time that it changes.
+            unready: returns the missing condition.
+            seconds: maximum time of waiting.
+            since: resourceVersion of the last write; older states are ignored.
+            or_gone: whether it may be gone instead; the returned object is empty then.
+            report: called with the missing condition, each time that it changes.
 
         Raises:
             NotInTimeError: it is not ready in time.
             Untrusted: a certificate is not accepted.
-            Exception: what `unready` raises.
+            Exception: an error of `unready`.
         """
         live: Object | None = None
 
@@ -135,15 +135,15 @@ class Waiting:
         held: Callable[[Object], str] = held_by,
         report: Report = _silent,
     ) -> None:
-        """Return once the API server says that it is not there, or that it is another one of that name.
+        """Return once the API server reports that it does not exist, or is another one of that name.
 
         Args:
             resource: its kind.
             wanted: its name.
-            seconds: how long to wait at most.
-            its_uid: of the object that is to go; empty: whichever has the name.
-            held: says what the object waits for while it is being deleted; it may raise, which ends the waiting.
-            report: called with what it waits for, each time that it changes.
+            seconds: maximum time of waiting.
+            its_uid: of the object to wait for; empty: any of that name.
+            held: returns the reason why it still exists while it is being deleted; an exception ends the waiting.
+            report: called with the reason, each time that it changes.
 
         Raises:
             NotInTimeError: it is not gone in time.
@@ -170,17 +170,17 @@ class Waiting:
         missing: Callable[[Object], str] = has_to_go,
         report: Report = _silent,
     ) -> None:
-        """Return once the API server says that none of the selected objects is there, or that there is no such kind.
+        """Return once the API server reports that no selected object exists, or that there is no such kind.
 
         Args:
             resource: their kind.
-            selection: where they are, and their labels.
-            seconds: how long to wait at most.
-            missing: says what an object waits for; empty: it may stay. It may raise, which ends the waiting.
-            report: called with what is left, each time that it changes.
+            selection: their namespace and labels.
+            seconds: maximum time of waiting.
+            missing: returns the reason why an object still exists; empty: it may stay. An exception ends the waiting.
+            report: called with the remaining objects, each time that they change.
 
         Raises:
-            NotInTimeError: some are left; the text names the first ones, and what they wait for.
+            NotInTimeError: some are left; the text names the first ones, and the reasons.
             KubeError: the API server does not answer.
         """
 
@@ -196,7 +196,7 @@ class Waiting:
         await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
-        """The object as the API server has it; None: it is not there, or there is no such kind. Raises KubeError."""
+        """Object as the API server has it; None: it does not exist, or there is no such kind. Raises KubeError."""
         try:
             return await self._client.find(resource, wanted)
         except KindNotServed:
@@ -222,7 +222,7 @@ class Waiting:
         aim: str,
         every: float | None = None,
     ) -> None:
-        """Return when nothing is missing. Args: every: looks again although nothing changed."""
+        """Return when nothing is missing. Args: every: seconds between checks without a change."""
         last = _UNKNOWN
         limit = asyncio.timeout(seconds)
         try:
@@ -242,7 +242,7 @@ class Waiting:
 
     @asynccontextmanager
     async def _followed(self, view: View[Object]) -> AsyncIterator[tuple[Store[Object], asyncio.Event]]:
-        """What is known of the objects, and an event that is set when that changes."""
+        """Store of the objects, and an event that is set when it changes."""
         changed = asyncio.Event()
         store = self._caches.acquire(view)
         self._keep(view)
@@ -280,7 +280,7 @@ class Waiting:
         except Untrusted:
             raise
         except KubeError:
-            return  # the watch goes on trying
+            return  # the watch keeps trying
 
 
 def _view(resource: Resource, selection: Selection) -> View[Object]:

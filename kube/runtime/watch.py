@@ -4,28 +4,29 @@
       ▲                │ 410                         │ 410 (status or event)
       └────────────────┴─────────────────────────────┘
 
-With `streams` the first list is left out: a watch begins with all that there is. That is a call less, for kinds that
-come into use while others wait for them. It is tried once; whatever is wrong with it, such as that the API server can't
-do that, the list follows, and finds out.
+With `streams` the first list is left out: a watch begins with all existing objects. That saves a call, for kinds whose
+first users are waiting for them. It is tried once; after any failure, such as an API server that does not support it,
+the list follows, and handles the error.
 
-The end of a stream, a reset and silence keep the state: the watch goes on from the last resourceVersion that was
-seen, bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is
-dropped, so nothing is applied twice. 410 leads to a new list, and so does an event that can't be understood, since it
-would come again. A kind that is gone (see `gone_kinds`) reads as an empty list, once, and is asked for again with
-back-off until `wake` says that its CRD came. One that is only not served is a failure: its objects are stored, so what
-is known of them stays.
+The end of a stream, a reset and silence keep the state: the watch continues from the last observed resourceVersion,
+bookmarks included, so nothing is lost; an event that is not newer than that is a repetition and is dropped, so nothing
+is applied twice. 410 leads to a new list, and so does an event that can't be understood, since it would come again. A
+kind that is gone (see `kind_definitions`) reads as an empty list, once, and is requested again with back-off until
+`wake` signals that its CRD was created. One that is only not served is a failure: its objects are stored, so their
+known
+state stays.
 
-**Silence is no failure**: of some kinds little happens, and not all API servers send bookmarks. It is the time to ask:
-whether the past is the same, and then for what happened since.
+**Silence is no failure**: objects of some kinds rarely change, and not all API servers send bookmarks. It is a reason
+to check whether the past is the same, and then for later changes.
 
 **The past may be another one afterwards.** When etcd is restored from a backup, versions go back, and an API server
-waits in silence until they are past the one from which it is asked to watch. So whenever the cluster was out of reach,
-or silent, the next request lists the metadata of one object: that which was seen to change last. It must be as it was
-seen, now or (a second list) at the version up to which all was seen. That the past is another one is only believed if
-an object that exists contradicts what is known of it: its version is not the one that was seen, and not newer than all
-that was seen. Where the first object leaves that open, since it is gone or the API server has forgotten how it was,
-the versions of all are compared. If that leaves it open, too, all is listed anew, and no more than that: of this kind,
-or of all kinds if the version of the list went back (`kube.runtime.cache`).
+waits in silence until they exceed the one from which it has to watch. So whenever the cluster was unreachable, or
+silent, the next request lists the metadata of one object: the one that changed last. It must be in its observed state,
+now or (a second list) at the version up to which everything was observed. A rewound history is only assumed if an
+existing object contradicts its known state: its version is not the observed one, and not newer than all observed ones.
+If the first object leaves that open, since it is gone or the API server has forgotten its state, the versions of all
+are compared. If that leaves it open, too, the consequence is only a new list: of this kind, or of all kinds if the
+version of the list went back (`kube.runtime.cache`).
 
 Failures end in a jittered exponential back-off that any progress resets. They are logged when they begin and when
 they end, not every time.
@@ -67,34 +68,34 @@ _OUT_OF_REACH = (Unreachable, ServerFailure, TooManyRequests)
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """In seconds."""
+    """Times in seconds."""
 
     server_timeout: float = 300.0
-    """After which the API server is asked to end a watch; up to twice as long, by chance."""
+    """Requested end of a watch by the API server; up to twice as long, at random."""
     idle_timeout: float = 150.0
-    """After which a stream that is silent is checked; many API servers send a bookmark about once a minute."""
+    """Silence after which a stream is checked; many API servers send a bookmark about once a minute."""
     list_timeout: float = 60.0
-    """For one page of a list."""
+    """Limit for one page of a list."""
     stream_timeout: float = 5.0
-    """A stream of all that there is that is silent for so long before its end will not come to one."""
+    """Silence after which a stream of existing objects is given up before its end."""
     first_back_off: float = 0.2
     longest_back_off: float = 30.0
     away_back_off: float = 5.0
-    """The longest while no API server answers: asking costs nothing, and an outage is not to last longer for it."""
+    """Longest back-off while no API server answers: requests cost nothing then, and must not prolong an outage."""
 
     def back_off(self, failures: int, error: KubeError | None) -> float:
-        """At most, after so many failures in a row, the last of which was this one."""
+        """Maximum delay after `failures` consecutive failures, the last of which is `error`."""
         most = self.away_back_off if isinstance(error, Unreachable) else self.longest_back_off
         return min(self.first_back_off * 2.0 ** min(failures, 16), self.longest_back_off, most)
 
 
 @dataclass(frozen=True, slots=True)
 class ListBegins:
-    """What comes until `ListEnds` is all there was at this resourceVersion."""
+    """Start of a list: the events until `ListEnds` are all objects that existed at this resourceVersion."""
 
     resource_version: int
     anew: bool = False
-    """No version that was known before means anything any more."""
+    """Whether all versions known before are void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class ListEnds:
-    """None as the resourceVersion: the kind is gone, there can be no objects of it."""
+    """End of a list. No resourceVersion: the kind is gone, there can be no objects of it."""
 
     resource_version: int | None
 
@@ -141,20 +142,20 @@ class _History(Enum):
     SAME = "same"
     REWOUND = "rewound"
     OLDER_LIST = "older list"
-    """Versions went back, but no object that exists contradicts what is known."""
+    """Versions went back, but no existing object contradicts its known state."""
     UNKNOWN = "unknown"
-    """What exists does not contradict what is known, but the API server can't go on from there."""
+    """Nothing contradicts the known state, but the API server can't continue from there."""
 
 
 class Watcher:
     """Follows the objects of a kind: `async for event in watcher.events()`, for ever.
 
     Args:
-        on_unverified: called when the cluster was out of reach, so that its history may be rewound afterwards.
-        on_history_rewound: called if it has.
-        on_older_list: called if versions went back, and no object says so.
+        on_unverified: called when the cluster was unreachable, so that its history may be rewound afterwards.
+        on_history_rewound: called if it is.
+        on_older_list: called if versions went back, and no object proves a rewound history.
         on_start_failure: called if the first attempt fails.
-        known: the version that is known of an object, 0 if none.
+        known: the known version of an object, 0 if none.
     """
 
     def __init__(
@@ -189,9 +190,9 @@ class Watcher:
         self._managed_fields = managed_fields
         self._state: State = Empty()
         self._seen = 0
-        """All that happened up to this resourceVersion was yielded; 0: nothing was."""
+        """Everything that happened up to this resourceVersion was yielded; 0: nothing was."""
         self._last: tuple[Key, int | None] | None = None
-        """What changed last of all that was yielded, and at which version; None: it was deleted."""
+        """The yielded object that changed last, and its version; None: it was deleted."""
         self._unverified = False
         self._verifying = asyncio.Lock()
         self._anew = False
@@ -201,9 +202,9 @@ class Watcher:
         self._paging = Paging(resource)
         self._absent = False
         self._is_open = False
-        """Whether a watch goes on from what was seen."""
+        """Whether a watch is open that continues from the observed state."""
         self.is_blind = False
-        """Whether what the API server sends can't be understood."""
+        """Whether the data from the API server can't be understood."""
         self._woken = asyncio.Event()
         self.tried = asyncio.Event()
         """Set when a first list is complete or has failed."""
@@ -211,7 +212,7 @@ class Watcher:
 
     @property
     def failing(self) -> bool:
-        """Whether nothing comes, since the last attempt failed; that a kind is not served is an answer, too."""
+        """Whether no events arrive, since the last attempt failed; that a kind is not served is an answer, too."""
         return self._failures > 0 and not (self._absent or self._is_open)
 
     def wake(self) -> None:
@@ -219,26 +220,26 @@ class Watcher:
         self._woken.set()
 
     def start_over(self) -> None:
-        """Begin with a new list, and forget what was seen before."""
+        """Begin with a new list, and forget all observations."""
         self._state = Empty()
         self._seen, self._last, self._unverified, self._anew = 0, None, False, True
 
     def broke(self) -> None:
-        """Begin with a new list, since something unexpected happened."""
+        """Begin with a new list after an unexpected failure."""
         self.start_over()
         self._failures, self.is_blind = max(self._failures, 1), True
 
     async def verify(self) -> None:
-        """Make sure that what was yielded is still true, if that is unverified; else all is yielded anew.
+        """Ensure that yielded objects are still true, if that is unverified; else all are yielded again.
 
-        Raises: KubeError: the API server can't say.
+        Raises: KubeError: the API server gives no answer.
         """
         async with self._verifying:
             if self._unverified:
                 await self._look_back()
 
     async def _ask(self) -> None:
-        """Verify after a silence, also what counts as verified. Raises KubeError."""
+        """Verify after a silence, even if verified before. Raises KubeError."""
         async with self._verifying:
             await self._look_back()
             self._progressed()
@@ -261,7 +262,7 @@ class Watcher:
             self._state = Empty()
 
     async def _history(self, seen: int) -> _History:
-        """Compared at what changed last: versions alone do not show it if new ones have overtaken the old ones."""
+        """Compare the last changed object: versions alone show nothing once new ones have overtaken the old ones."""
         name, version = self._last or (None, None)
         went_back = False
         try:
@@ -273,7 +274,7 @@ class Watcher:
             if resource_version(now) >= max(seen, 1):
                 if name is None or found == version:
                     return _History.SAME
-                # It has changed since, or it never was as it is known.
+                # It has changed since, or its known state never existed.
                 then = await self._compared(self._only(name), at=str(seen))
                 if resource_version(then) == seen:
                     was = _version_in(then, name)
@@ -282,21 +283,21 @@ class Watcher:
                     if was is not None:
                         return _History.REWOUND
         except (BadRequest, Gone) as error:
-            # Its API server knows no such field selector, or has forgotten what was.
+            # Its API server does not support the field selector, or has forgotten the past.
             self._log.debug("What changed last does not show whether the history is the same", error=str(error))
         if await self._is_contradicted(seen):
             return _History.REWOUND
         return _History.OLDER_LIST if went_back else _History.UNKNOWN
 
     async def _is_contradicted(self, seen: int) -> bool:
-        """Whether some object exists that has another version than is known, and was so when all up to then was seen.
+        """Whether an existing object has another version than the known one, already at the version observed last.
 
-        Objects that are not known say nothing: it may be that they could not be read.
+        Unknown objects prove nothing: perhaps they could not be read.
         """
         token, paging = "", Paging(self.resource)
         while True:
             page = await self._compared(self._selection, limit=self._page_size, token=token)
-            # Own writes that came after it was listed are known, too.
+            # Own writes after the list are known, too.
             newest = max(seen, resource_version(page))
             for item in page["items"]:
                 version, known = resource_version(item), self._known(key(item))
@@ -318,7 +319,7 @@ class Watcher:
         )
 
     def _only(self, name: Key) -> Selection:
-        """A selection of that object alone, if it is selected."""
+        """Selection of that object alone, if it is selected."""
         fields = [f"metadata.name={name.name}", self._selection.field_selector]
         return Selection(name.namespace, self._selection.label_selector, ",".join(filter(None, fields)))
 
@@ -329,7 +330,7 @@ class Watcher:
                     yield event
             except Gone:
                 self._state = Empty()
-                # The first new list goes out at once; if a watch from there is Gone too, something is wrong.
+                # The first new list is requested at once; if a watch from there is Gone too, something is wrong.
                 if self._expired:
                     await self._back_off(self._expired)
                 self._expired += 1
@@ -352,16 +353,17 @@ class Watcher:
                     self._on_unverified(self)
                 is_stuck = isinstance(error, ApiError) and self._failures >= _FAILURES_BEFORE_LIST
                 if is_stuck or isinstance(error, NotUnderstood):
-                    # It would come again; or perhaps the API server can't go on from this resourceVersion.
+                    # It would come again; or perhaps the API server can't continue from this resourceVersion.
                     self._state = Empty()
                 self.is_blind = isinstance(error, NotUnderstood)
                 await self._failed(error)
 
     async def _may_have_objects(self) -> KubeError | None:
-        """Why a kind that is not served need not be gone.
+        """Reason why a kind that is not served may have objects; None if there are none.
 
-        Who has seen nothing yet, and may not ask what defines the kind, does without it: most of those kinds are ones
-        that a cluster need not have.
+        A watcher that has observed nothing yet, and may not read the definitions of the kind, ignores that: most of
+        these
+        kinds are ones that a cluster need not have.
         """
         try:
             await require_gone(self._client, self.resource.api_version, self.resource.kind)
@@ -420,7 +422,7 @@ class Watcher:
             self._state = Watching(resource_version(page))
             self._seen = resource_version(page)
             yield ListEnds(resource_version(page))
-            # Set when the generator is asked for more: the end of the list has been taken in by then.
+            # Set when the next event is requested: the end of the list has been applied by then.
             self.tried.set()
 
     async def _stream(self) -> AsyncIterator[Event]:
@@ -530,7 +532,7 @@ class Watcher:
                 self._on_start_failure(self, error)
             self._log.info("Listing or watching failed, trying again with back-off", error=str(error))
         if isinstance(error, ApiError) and self._is_away:
-            # A server that was away for long answers with errors while it starts, and soon with more.
+            # A server after a long outage answers with errors while it starts, and soon recovers.
             self._failures = min(self._failures, _FAILURES_ONCE_BACK)
         self._is_away = isinstance(error, Unreachable)
         was_woken = await self._back_off(self._failures, error)
@@ -538,7 +540,7 @@ class Watcher:
         self._failures = 1 if was_woken else self._failures + 1
 
     async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
-        """Whether the wait was ended by `wake`."""
+        """Wait; return whether the wait was ended by `wake`."""
         longest = self._timings.back_off(failures, error)
         try:
             async with asyncio.timeout(longest * random.uniform(0.5, 1)):  # noqa: S311 - jitter
@@ -546,7 +548,7 @@ class Watcher:
         except TimeoutError:
             pass
         was_woken = self._woken.is_set()
-        # Not before: who wakes during an attempt knows more than the attempt did.
+        # Cleared only now: a `wake` during an attempt is based on newer information than the attempt.
         self._woken.clear()
         return was_woken
 

@@ -1,4 +1,4 @@
-"""Yielding on the event loop: what computes for long lets others have their turns in between."""
+"""Yielding on the event loop: long computations let other tasks run in between."""
 
 import asyncio
 import time
@@ -7,18 +7,19 @@ _LONG_SECONDS = 0.005
 
 
 class Yielding:
-    """For a row of things to do, each of which takes little, by one task or several.
+    """Yields during a series of short steps, by one task or several.
 
-    Counted is the time since the round of the loop in which the row goes on: a row that waited for something has
-    yielded already. To ask for CPU time instead, and to yield whenever other tasks had used it up, took 4 % of the CPU
-    of applying a thousand objects.
+    It measures the time since the start of the loop's round in which the series continues: a series that waited for
+    something has yielded already. Measuring CPU time instead, and yielding whenever other tasks had used it up, took 4
+    % of
+    the CPU of applying a thousand objects.
     """
 
     def __init__(self) -> None:
         self._is_counting = False
         self._until = 0.0
         self._turns = asyncio.Lock()
-        """Of several tasks only one goes on in each round of the loop; together they would hold it."""
+        """Admits only one of several tasks in each round of the loop; together they would block it."""
 
     async def after_long(self) -> None:
         if self._is_long():
@@ -33,7 +34,7 @@ class Yielding:
         return time.perf_counter() >= self._until
 
     def _count(self) -> None:
-        """Begin to count, until the round ends."""
+        """Start to count, until the round ends."""
         self._until = time.perf_counter() + _LONG_SECONDS
         if not self._is_counting:
             self._is_counting = True

@@ -1,4 +1,4 @@
-"""The command line of `kubectl gardener`."""
+"""Command line of `kubectl gardener`."""
 
 from typing import Never
 
@@ -16,9 +16,9 @@ PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")
 
 @PLUGIN.group
 def app() -> None:
-    """Ask about what is in a garden, and get access to its Shoots.
+    """Inspect a garden, and get access to its Shoots.
 
-    Data goes to stdout, all else to stderr. Exit codes: 0 it was done, 1 it could not be, 2 the command line is wrong.
+    Data goes to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 the command line is wrong.
     """
 
 

@@ -1,4 +1,4 @@
-"""What a gardenlet says of its flows, and of what is next: asked through the API server of its seed, or at an address.
+"""Flows and next changes as reported by a gardenlet, through the API server of its seed, or at an address.
 
 async with gardenlet_of(session, url) as gardenlet:
     await gardenlet.flows(SHOOTS, Key("garden-dev", "rose"))
@@ -35,19 +35,19 @@ _RUNS = "does it run, and is this where it serves its metrics?"
 
 @dataclass(frozen=True, slots=True)
 class Gardenlet:
-    """Attributes: prefix: of all paths, as of a proxy."""
+    """Attributes: prefix: of all paths, for a proxy."""
 
     client: Client
     prefix: str = ""
 
     async def flows(self, resource: Resource, own: Key) -> dict[str, Any]:
-        """Those of an object. Raises UserError, KubeError."""
+        """Flows of an object. Raises UserError, KubeError."""
         hint = f"its leader remembers flows since its start; else: kubectl gardener why {resource.kind.lower()} NAME"
         unknown = UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, unknown=unknown)
 
     async def differences(self, resource: Resource, own: Key) -> dict[str, Any]:
-        """What the next reconciliation of an object would change. Raises UserError, KubeError."""
+        """Changes by the next reconciliation of an object. Raises UserError, KubeError."""
         hint = f"an older gardenlet, or one that does not lead; else: kubectl gardener why {resource.kind.lower()} NAME"
         unknown = UserError(f"the gardenlet knows nothing of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, "diff", unknown=unknown)
@@ -76,7 +76,7 @@ class Gardenlet:
 
 @asynccontextmanager
 async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Gardenlet]:
-    """The one at the address, else the leader in the cluster of the seed. Raises UserError, KubeError."""
+    """Gardenlet at the address, else the leader in the cluster of the seed. Raises UserError, KubeError."""
     if not url:
         yield await _in_cluster(session.target.client)
         return
@@ -89,7 +89,7 @@ async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Garde
 
 
 async def _in_cluster(client: Client) -> Gardenlet:
-    """Raises UserError, KubeError."""
+    """Leader in a cluster, through its API server. Raises UserError, KubeError."""
     pod = await _leader(client)
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     return Gardenlet(client, f"/api/v1/namespaces/{namespace}/pods/{name}:{_port(pod)}/proxy")

@@ -1,4 +1,4 @@
-"""What people call the kinds that can be asked about: as kubectl takes them."""
+"""Names of the kinds that commands accept, as in kubectl."""
 
 from gardener.api import garden
 from gardener.api.garden import PROJECTS, SEEDS, SHOOTS
@@ -8,7 +8,7 @@ from kubectl.errors import UserError
 _FIRST = (SHOOTS, SEEDS, PROJECTS)
 _ALL = [each for each in vars(garden).values() if isinstance(each, Resource)]
 KINDS = (*_FIRST, *(each for each in _ALL if each not in _FIRST))
-"""All of the garden API, those that are asked about most first."""
+"""All kinds of the garden API, the most common ones first."""
 
 
 def singulars() -> list[str]:
@@ -16,7 +16,7 @@ def singulars() -> list[str]:
 
 
 def find(name: str) -> Resource | None:
-    """By its singular, plural or short name, with or without the group."""
+    """Find a kind by its singular, plural or short name, with or without the group."""
     wanted, _, group = name.lower().partition(".")
     for resource in KINDS:
         is_called_so = wanted in {resource.kind.lower(), resource.plural, *resource.short_names}
@@ -26,7 +26,7 @@ def find(name: str) -> Resource | None:
 
 
 def demand(name: str) -> Resource:
-    """Raises UserError, which names all kinds."""
+    """Find a kind by its name. Raises UserError, which names all kinds."""
     found = find(name)
     if found is None:
         raise UserError(f"nothing is known of the kind {name!r}", hint=f"ask about: {', '.join(singulars())}")

@@ -1,4 +1,4 @@
-"""An object of a garden and what is around it, as far as the user may read it."""
+"""Objects of a garden with related ones, as far as the user may read them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -82,7 +82,7 @@ async def _profile(reader: Reader, shoot: Object) -> Object | None:
 
 
 async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: datetime) -> scheduling.Decision | None:
-    """None: what it depends on may not be read."""
+    """Decision of the scheduler; None if the user may not read its inputs."""
     usage = scheduling.Usage()
 
     def count(other: Object) -> bool:
@@ -106,7 +106,7 @@ async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: 
         usage=usage,
         now=now,
         region_configs=configs,
-        # Its configuration can't be read here. Who measures distances says so by a map, mostly.
+        # Its configuration can't be read here. Gardens that measure distances mostly have such a ConfigMap.
         strategy=scheduling.Strategy.MINIMAL_DISTANCE if configs else scheduling.Strategy.SAME_REGION,
     )
     return scheduling.decide(shoot, profile, garden)

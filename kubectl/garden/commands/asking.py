@@ -1,4 +1,4 @@
-"""Options of commands that ask a gardenlet."""
+"""Options of commands that send requests to a gardenlet."""
 
 import click
 

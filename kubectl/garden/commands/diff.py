@@ -1,4 +1,4 @@
-"""`kubectl gardener diff`: what the next reconciliation of a Shoot would change."""
+"""`kubectl gardener diff`: changes of the next reconciliation of a Shoot."""
 
 import difflib
 from collections.abc import Iterator
@@ -35,9 +35,9 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> int:
     """Shows objects of the garden, of the seed, and of the Shoot as the resource manager applies them. Nothing is
     written, and values of Secrets are not shown. Exit code 0: no difference, 1: differences, 2: something can't be
-    written, or not be known.
+    written, or is unknown.
 
-    The gardenlet is asked, as by `flow`, with the same rights.
+    The request goes to the gardenlet, as by `flow`, with the same rights.
     """
     own = session.key(name)
     async with gardenlet_of(session, url) as gardenlet:
@@ -88,7 +88,7 @@ def _text(obj: Object | None) -> list[str]:
 
 
 def _sorted(value: Any) -> Any:
-    """Fields have no order, so that a different one is no difference."""
+    """Sort fields: their order is no difference."""
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
     return [_sorted(each) for each in value] if isinstance(value, list) else value

@@ -35,8 +35,9 @@ _COLORS = {
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> None:
     """Shows the time of each task, what it waits for, errors, and what to do. The running flow is shown, else the last
-    one; -o json has both. The gardenlet is asked through the API server of the seed: you need the right to get Leases,
-    Pods and pods/proxy in its namespace garden.
+    one; -o json has both. The request goes to the gardenlet through the API server of the seed: you need the right to
+    get
+    Leases, Pods and pods/proxy in its namespace garden.
     """
     resource, own = _asked_for(session, name)
     async with gardenlet_of(session, url) as gardenlet:
@@ -48,7 +49,7 @@ async def command(session: Session, *, name: str, url: str | None, form: Form | 
 
 
 def _asked_for(session: Session, name: str) -> tuple[Resource, Key]:
-    """Raises UserError."""
+    """Resource and key of the requested object. Raises UserError."""
     kind, slash, rest = name.partition("/")
     if not slash:
         return SHOOTS, session.key(name)

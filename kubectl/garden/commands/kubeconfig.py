@@ -1,4 +1,4 @@
-"""`kubectl gardener kubeconfig`: credentials for a Shoot, of short life."""
+"""`kubectl gardener kubeconfig`: short-lived credentials for a Shoot."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -37,7 +37,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 )
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
-    """The kubeconfig goes to stdout, when it expires to stderr. It holds a private key: write it to a file that no one
+    """The kubeconfig goes to stdout, its expiry to stderr. It holds a private key: write it to a file that no one
     else can read. You need the right to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
     """
     lifetime = timedelta(seconds=seconds_of(expiration))
@@ -55,7 +55,7 @@ async def command(session: Session, *, name: str, viewer: bool, expiration: str)
 
 
 def no_server(error: NoStatus | ServerFailure) -> UserError:
-    """What an API server says of a path that no server behind it answers, in words for its user."""
+    """Explain the answer of an API server for a path whose server is missing or away."""
     if error.status == HTTPStatus.NOT_FOUND:
         hint = f"its operator has to install the webhook server of a garden, with APIService {_API_SERVICE}"
         return UserError("this garden has no server that makes kubeconfigs", hint=hint)

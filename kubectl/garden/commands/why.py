@@ -1,4 +1,4 @@
-"""`kubectl gardener why`: what waits for what."""
+"""`kubectl gardener why`: objects that wait for each other."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
@@ -47,11 +47,11 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, kind: str, name: str, url: str | None, form: Form | None) -> None:
-    """KIND/NAME is one word or two. What is most important comes first: what is blocked, problems, what happens next;
-    after an arrow, what to do about it. Nothing is written. What you may not read is named on stderr.
+    """KIND/NAME is one word or two. Most important first: what is blocked, problems, next steps; after an arrow, the
+    remedy. Nothing is written. Objects that you may not read are named on stderr.
 
-    Of a Shoot or Seed, the gardenlet is asked, too, which object each task of its operation waits for, if you name it
-    or its cluster. Of a Shoot that is being deleted, the cluster is asked which objects go, and what holds them.
+    For a Shoot or Seed, the gardenlet adds the object that each task of its operation waits for, if you name it or
+    its cluster. For a Shoot that is being deleted, the cluster shows the objects that are going, and what holds them.
     """
     resource, own = _asked_for(session, kind, name)
     reader, now = Reader(session.source.client), datetime.now(UTC)
@@ -68,7 +68,7 @@ async def command(session: Session, *, kind: str, name: str, url: str | None, fo
 
 
 async def _held(session: Session, seed: Reader, resource: Resource, own: Key, now: datetime) -> list[Finding]:
-    """What holds the deletion of a Shoot, if the cluster of its seed is named."""
+    """Findings about objects that hold the deletion of a Shoot, if the cluster of its seed is named."""
     if resource != SHOOTS or session.target is session.source:
         return []
     try:
@@ -83,7 +83,7 @@ async def _held(session: Session, seed: Reader, resource: Resource, own: Key, no
 
 
 async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
-    """What is being deleted of a Shoot. Args: namespace: its own in the seed. Raises KubeError."""
+    """Objects of a Shoot that are being deleted. Args: namespace: its own in the seed. Raises KubeError."""
     for resource in held.KINDS:
         for each in await seed.those(resource, is_deleting, namespace=namespace):
             yield resource, each
@@ -93,7 +93,7 @@ async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
 
 
 async def _of_flow(session: Session, resource: Resource, own: Key, url: str | None) -> list[Finding]:
-    """What the gardenlet says, if it is to be asked; else, and if it does not answer, nothing."""
+    """Findings of the gardenlet, if requested; empty if it does not answer."""
     if resource not in {SHOOTS, SEEDS} or not (url or session.target is not session.source):
         return []
     try:
@@ -106,7 +106,7 @@ async def _of_flow(session: Session, resource: Resource, own: Key, url: str | No
 
 
 def _asked_for(session: Session, kind: str, name: str) -> tuple[Resource, Key]:
-    """Raises UserError."""
+    """Resource and key of the requested object. Raises UserError."""
     called, slash, rest = kind.partition("/")
     if bool(rest) == bool(name):
         problem = "names two objects" if rest else "names no object"
