@@ -22,8 +22,8 @@
         └── TooManyRequests 429, ServerFailure 5xx
 
 Only the API server can state that something does not exist: an object by `NotFound`, which is made only of a Status
-with this reason; a kind by `KindGone`, see `kind_definitions`. A kind that is not served (`KindNotServed`, made of valid
-discovery documents, see `discovery_documents`) may still have objects. Every other answer proves nothing about the cluster.
+with this reason; a kind by `KindGone`, see `kind_definitions`. A kind that is not served (`KindNotServed`, made of
+valid `discovery_documents`) may still have objects. Every other answer proves nothing about the cluster.
 
 `str(error)` is the API server's own message, since it ends up in conditions that people and programs read.
 """

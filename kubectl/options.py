@@ -1,4 +1,4 @@
-"""The parameters that commands share; the same letters as those of kubectl.
+"""Parameters that commands share; the same letters as those of kubectl.
 
 click, not typer: typer imports pydantic to read a flag, 0.1 s of CPU for each call, which is more than kubectl takes.
 """
@@ -21,7 +21,7 @@ FILE = click.Path(path_type=Path)
 
 
 class OneOf(click.Choice[E]):
-    """The members of an enumeration, written as their values."""
+    """Members of an enumeration, written as their values."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:  # noqa: ARG002 - as click calls it
         return str(choice.value if isinstance(choice, Enum) else choice)
@@ -50,7 +50,7 @@ def seconds_of(duration: str) -> float:
         raise UserError(str(error), hint="write a duration such as 90s, 5m or 1h30m") from error
 
 
-# --- which cluster
+# --- cluster and namespace
 
 namespace = click.option("--namespace", "-n", metavar="NAME", help="Namespace; default: that of the context.")
 context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
@@ -72,7 +72,7 @@ cluster = (namespace, context, kubeconfig, user, groups)
 
 
 def all_of(decorators: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
-    """Decorators as one; the first is the outermost."""
+    """Combine decorators; the first is the outermost."""
 
     def decorated(function: F) -> F:
         for decorator in reversed(decorators):

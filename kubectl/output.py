@@ -1,7 +1,7 @@
-"""Where words go: data to stdout, all else to stderr; colours only on a terminal.
+"""Output: data to stdout, all else to stderr; colours only on a terminal.
 
 Nothing else in this package writes to either. Text for people is escaped by `kube.visible_text`; JSON and YAML are the
-values as they are, in characters that a terminal shows.
+unchanged values, in characters that a terminal shows.
 """
 
 import os
@@ -20,7 +20,7 @@ from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, rendered
 
 
 class Output(StrEnum):
-    """Of what is shown as a table."""
+    """Formats in place of a table."""
 
     WIDE = "wide"
     JSON = "json"
@@ -29,7 +29,7 @@ class Output(StrEnum):
 
 
 class Form(StrEnum):
-    """Of what is shown as text."""
+    """Formats in place of text."""
 
     JSON = "json"
     YAML = "yaml"
@@ -39,7 +39,7 @@ class Form(StrEnum):
 
 
 def show(lines: Iterable[Line]) -> None:
-    """Text on stdout."""
+    """Write text to stdout."""
     colors = has_colors(sys.stdout)
     for line in lines:
         sys.stdout.write(rendered(line, colors=colors) + "\n")
@@ -47,12 +47,12 @@ def show(lines: Iterable[Line]) -> None:
 
 
 def show_data(data: Any, form: str) -> None:
-    """One value as JSON or YAML."""
+    """Write one value as JSON or YAML."""
     write(as_json(data) if form == Form.JSON else as_yaml([data]))
 
 
 def show_objects(objects: Sequence[Any], form: Form) -> None:
-    """As a List in JSON, or as documents of YAML."""
+    """Write a List in JSON, or documents of YAML."""
     if form is Form.JSON:
         write(as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
     else:
@@ -60,7 +60,7 @@ def show_objects(objects: Sequence[Any], form: Form) -> None:
 
 
 def write(text: str) -> None:
-    """What `as_json`, `as_yaml` or `as_written` has made."""
+    """Write a result of `as_json`, `as_yaml` or `as_written`."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
@@ -75,12 +75,12 @@ def as_yaml(documents: Iterable[Any]) -> str:
 
 
 def as_written(text: str) -> str:
-    """A text of somebody: as it is, unless a terminal is to show it."""
+    """Text of others: unchanged, unless stdout is a terminal."""
     return printable(text, keep=TEXT) if sys.stdout.isatty() else text
 
 
 class _Dumper(Dumper):
-    """Quotes what has to be escaped, too."""
+    """Also quotes texts that have to be escaped."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         if printable(text, keep=LINES) == text:

@@ -1,5 +1,6 @@
-"""A plugin's command line, of which there are three. A command's module is imported when it is used: `get` must not pay
-for what `admit` needs.
+"""Command line of a plugin, of which there are three. A command's module is imported when it is used: `get` must not
+pay
+for the imports of `admit`.
 
     PLUGIN = Plugin("mr", {"get": "List ..."}, package="kubectl.mr.commands")
 
@@ -24,17 +25,17 @@ import click
 from process.lifetime import exit_now
 
 _RARELY = 50_000
-"""Objects that come before they are looked through for garbage."""
+"""New objects before a garbage collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
     name: str
-    """As in `kubectl NAME`."""
+    """Name as in `kubectl NAME`."""
     commands: Mapping[str, str]
-    """What each of them does."""
+    """Descriptions of the commands."""
     package: str
-    """Has a module a command."""
+    """Package with a module per command."""
 
     @property
     def program(self) -> str:
@@ -42,19 +43,19 @@ class Plugin:
 
     @property
     def words(self) -> str:
-        """What people type."""
+        """Name on the command line of users."""
         return f"kubectl {self.name}"
 
     def load(self, name: str) -> click.Command:
         command: click.Command = copy.copy(import_module(f"{self.package}.{name}").command)
         if structlog := sys.modules.get("structlog"):
-            # Logs are for programs: here what is important becomes an error. To import it takes 50 ms, with rich.
+            # Logs are for programs: important ones become errors here. Importing structlog takes 50 ms, with rich.
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         command.name, command.help = name, f"{self.commands[name]}\n\n{cleandoc(command.help or '')}"
         return command
 
     def group(self, function: Callable[[], None]) -> click.Group:
-        """Makes the command line of a function whose docstring is its help."""
+        """Make the command line of a function whose docstring is its help."""
         settings = {"help_option_names": ["-h", "--help"]}
         made: click.Group = click.group(cls=_Commands, no_args_is_help=True, context_settings=settings, plugin=self)(
             _with_flags(function)
@@ -62,12 +63,12 @@ class Plugin:
         return made
 
     def main(self, app: click.Group) -> Never:
-        # What modules are made of is no garbage, and to look through it again and again while they come takes long.
+        # Imported modules contain no garbage, and repeated collection during imports takes long.
         gc.set_threshold(_RARELY)
         exit_now(self._exit_code(app))
 
     def complete(self, app: click.Group) -> None:
-        """What the program `kubectl_complete-NAME` does."""
+        """Run the program `kubectl_complete-NAME`."""
         from kubectl.completion import print_completions
 
         print_completions(app, self.program)
@@ -77,7 +78,7 @@ class Plugin:
             app(prog_name=self.program)
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else 0
-        except Exception as error:  # noqa: BLE001 - the message of a defect may hold what others wrote
+        except Exception as error:  # noqa: BLE001 - the message of a defect may contain texts of others
             from kubectl.output import crashed
 
             crashed(self.program, error)
@@ -90,7 +91,7 @@ def plugin_of(ctx: click.Context) -> Plugin:
 
 
 class _Context(click.Context):
-    """Help and errors name what people type; completion in a shell goes by the name of the program."""
+    """Uses the users' name of the command in help and errors; completion in a shell uses the name of the program."""
 
     @property
     def command_path(self) -> str:

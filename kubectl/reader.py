@@ -1,6 +1,6 @@
 """Objects of a garden, as far as the user may read them.
 
-What may not be read is remembered, so that silence is not taken for an answer.
+Unreadable objects are remembered, so that missing results are not mistaken for findings.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ class Reader:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.unread: list[str] = []
-        """What the user may not read."""
+        """Descriptions of objects that the user may not read."""
 
     async def demand(self, resource: Resource, own: Key) -> Object:
-        """Raises UserError: there is no such object, or no such kind."""
+        """Read an object. Raises UserError: there is no such object, or no such kind."""
         try:
             found = await self._client.find(resource, own)
             return found or await self._missing(resource, own)
@@ -37,7 +37,7 @@ class Reader:
         raise not_found(resource.kind, own.name, [key(obj).name for obj in known], where=where, remedy=remedy)
 
     async def look(self, resource: Resource, own: Key) -> tuple[Object | None, bool]:
-        """The object, if it exists; and whether that is known."""
+        """The object, if it exists; and whether its existence is known."""
         try:
             return await self._client.find(resource, own), True
         except Forbidden:
@@ -50,14 +50,16 @@ class Reader:
         return (await self.look(resource, own))[0]
 
     async def glance(self, resource: Resource, own: Key) -> Object | None:
-        """The object, if it exists and may be read; that it may not is no loss, since something else says the same."""
+        """Object, if it exists and may be read; missing rights are ignored, since another source has the same
+        information.
+        """
         try:
             return await self._client.find(resource, own)
         except (Forbidden, KindNotServed):
             return None
 
     async def those(self, resource: Resource, which: Callable[[Object], bool], *, namespace: str = "") -> list[Object]:
-        """The objects of a kind that are asked for, page by page: there may be thousands of others."""
+        """Objects of a kind that match a predicate, page by page: there may be thousands of others."""
         found: list[Object] = []
         try:
             async for page in self._client.pages(resource, Selection(namespace=namespace)):

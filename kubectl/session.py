@@ -1,9 +1,9 @@
-"""From flags to a cluster, and from errors to words that help and an exit code.
+"""Turn flags into a cluster, and errors into helpful messages and an exit code.
 
     @on_cluster()       makes a function for click of one that gets a session; its result is the exit code
-    run(where, work)    does the same once, for a command that may also do without a cluster
+    run(where, work)    does the same once, for a command that may also work without a cluster
 
-A kubeconfig on a person's computer may run plugins and name files: it is trusted.
+A kubeconfig of the local user may run plugins and name files: it is trusted.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ _DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Which cluster and namespace the flags name."""
+    """Cluster and namespace given by the flags."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     namespace: str | None = None
     target: Path | None = None
-    """Of the cluster that the objects are applied to, if it is another one."""
+    """Kubeconfig of the cluster that the objects are applied to, if it is another one."""
     user: str | None = None
-    """To impersonate, in both clusters."""
+    """User to impersonate, in both clusters."""
     groups: Sequence[str] = ()
 
 
@@ -72,7 +72,7 @@ class Session:
 
 
 async def gathered(work: Callable[[A], Awaitable[R]], of: Iterable[A], *, at_once: int) -> list[R]:
-    """The results of the work on each, in their order, on so many at once."""
+    """Results of the work on each item, in their order, on so many at once."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(each: A) -> R:
@@ -98,7 +98,7 @@ def run(where: Where, work: Work, *, error_code: int = 1) -> None:
 def on_cluster(
     *, target: bool = True, error_code: int = 1
 ) -> Callable[[Callable[..., Awaitable[int | None]]], Callable[..., None]]:
-    """Makes of what gets a session a function for click, with the options that name the cluster.
+    """Turn a function that gets a session into one for click, with the options that name the cluster.
 
     Args:
         target: whether the cluster that the objects are applied to may be another one.
@@ -118,7 +118,7 @@ def on_cluster(
 
 
 def run_offline(work: Callable[[], int | None]) -> None:
-    """The same for work that needs no cluster."""
+    """Do work that needs no cluster, and end the process with its exit code."""
     end(guarded(lambda: work() or 0, error_code=1))
 
 
@@ -128,7 +128,7 @@ def end(code: int) -> None:
 
 
 def guarded(work: Callable[[], int], *, error_code: int) -> int:
-    """The exit code of the work; errors that a user can do something about are printed to stderr."""
+    """Exit code of the work; errors that a user can correct are printed to stderr."""
     try:
         return work()
     except (UserError, ConfigurationError, KubeError) as error:
@@ -187,7 +187,7 @@ class Context:
 
 
 def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
-    """The file that has the context, of those that the flag or $KUBECONFIG name. Raises UserError: there is none."""
+    """File with the context, among those of the flag or $KUBECONFIG; and the context. Raises UserError if none."""
     files = [where.kubeconfig] if where.kubeconfig else candidates(os.environ.get("KUBECONFIG", ""))
     present = [file for file in files if file.is_file()]
     if not present:
@@ -219,7 +219,7 @@ def _context(document: Any, name: str, entry: Any, *, has_user: bool) -> Context
     inner = entry.get("context") or {}
     users = {str(user.get("name")): user.get("user") or {} for user in mappings(document.get("users"))}
     if users.get(str(inner.get("user") or ""), {}).get("as") and not has_user:
-        # Going on would mean to act as somebody else than was meant.
+        # Going on would mean to act as another user than intended.
         raise UserError(
             f"the context {name!r} impersonates another user, which is not supported", hint="impersonate by --as"
         )

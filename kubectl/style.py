@@ -1,7 +1,7 @@
-"""From values to text: words that may have a colour, tables, trees.
+"""Text for values: words that may have a colour, tables, trees.
 
-A `Word` is a string that knows its colour, so widths are counted without escape sequences, and the code that prints
-decides whether there are colours at all. What goes out as text for people goes through `rendered`, which escapes it.
+A `Word` is a string with its colour, so widths are counted without escape sequences, and the code that prints decides
+whether there are colours at all. All text for people goes through `rendered`, which escapes it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _GAP = "   "
 
 
 class Word(str):
-    """A piece of text in one colour."""
+    """Piece of text in one colour."""
 
     color: str
 
@@ -51,7 +51,7 @@ def table(rows: Sequence[Line], *, header: Line | None = None) -> list[Line]:
 
 
 class Columns:
-    """A table that goes on: columns get wider when they have to, and stay so."""
+    """Table that can be continued: columns get wider when necessary, and stay so."""
 
     def __init__(self) -> None:
         self._widths: Sequence[int] = ()
@@ -76,7 +76,7 @@ def _width(cell: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """Without its middle if it is too long: messages begin with what they are about and end with the reason."""
+    """Cut out the middle if the text is too long: messages begin with their subject and end with the reason."""
     if len(text) <= width:
         return text
     begin = width * 2 // 5
@@ -88,7 +88,7 @@ def shortened(text: str, width: int) -> str:
 
 @dataclass(slots=True)
 class Branch:
-    """A line, the same for programs, and what hangs below it."""
+    """A line, its data for programs, and its children."""
 
     line: Line
     data: dict[str, str]
@@ -110,7 +110,7 @@ def _below(branch: Branch, indent: str) -> Iterable[Line]:
 
 
 def age(moment: str | None, now: datetime) -> str:
-    """How long ago a time of the API was, as kubectl writes it."""
+    """Time since a moment of the API, in kubectl's format."""
     return short_duration((now - parse_time(moment)).total_seconds()) if moment else "<unknown>"
 
 
@@ -118,7 +118,7 @@ _UNITS = ("KiB", "MiB", "GiB")
 
 
 def size(count: float) -> str:
-    """Bytes, as people say it."""
+    """Bytes in readable units."""
     if count < 1024:
         return f"{count:.0f} B"
     for unit in _UNITS:
@@ -129,7 +129,7 @@ def size(count: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 object`, `2 objects`."""
+    """Format as `1 object`, `2 objects`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

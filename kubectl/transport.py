@@ -1,8 +1,8 @@
 """HTTP to an API server for a command, which makes few requests and ends: the standard library's client on threads.
 
-To import aiohttp, with what counts and traces its requests, takes more CPU than all else of `kubectl mr get`. Here a
-request, and each further piece of a large answer, waits in a thread of its own. These threads are daemons: one that
-waits for an API server that does not answer is left behind, so that Ctrl-C and deadlines end a command at once.
+Importing aiohttp, with metrics and traces, takes more CPU than all else of `kubectl mr get`. Here a request, and each
+further piece of a large answer, waits in a thread of its own. These threads are daemons: one that waits for an API
+server that does not answer is left behind, so that Ctrl-C and deadlines end a command at once.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ R = TypeVar("R")
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _PIECE = 1 << 20
-"""Bytes of an answer that are waited for together, unless it lasts."""
+"""Size of the pieces in which an answer is read, in bytes, unless it lasts."""
 _FAILURES = (http.client.HTTPException, OSError, UnicodeError)
 
 
 class PlainTransport:
-    """A `kube.runtime.client.RoundTripper`. Connections are kept for a while, and used again."""
+    """A `kube.runtime.client.RoundTripper`. Connections are kept for a while, and reused."""
 
     def __init__(self, connection: Connection) -> None:
         self._rotation = Rotation(connection)
@@ -115,7 +115,7 @@ class _Request:
 
 
 class _Channel:
-    """A connection over which one request goes at a time."""
+    """Connection for one request at a time."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -126,22 +126,22 @@ class _Channel:
         self._lock = threading.Lock()
         self._has_thread = False
         self._is_given_up = False
-        """No caller waits any more; with the thread, the last of both closes the connection."""
+        """Whether no caller waits any more; then the last of caller and thread closes the connection."""
 
     @property
     def is_done(self) -> bool:
-        """Whether its last answer was read to the end, and there may be another one."""
+        """Whether its last answer was read to the end, so that it can be reused."""
         is_read = self._response is not None and self._response.isclosed()
         return is_read and not self._has_thread and self._http is not None and self._http.sock is not None
 
     def serves(self, connection: Connection) -> bool:
-        """Whether it leads there, with the same credentials; what can be read from an idle one is its end."""
+        """Whether it has this address and credentials, and is still open; readable data on an idle one is its end."""
         if connection is not self._connection or time.monotonic() - self._used_at > _IDLE_SECONDS:
             return False
         return self._socket is not None and not select.select([self._socket], [], [], 0)[0]
 
     def close(self) -> None:
-        """At once; while a thread uses its file descriptor, as soon as that has ended."""
+        """Close at once; while a thread uses its file descriptor, as soon as that has ended."""
         if not self._has_thread:
             for each in (self._response, self._http, self._socket):
                 if each is not None:
@@ -180,7 +180,7 @@ class _Channel:
         return sender
 
     def _read(self, response: http.client.HTTPResponse, *, lasting: bool) -> bytes:
-        # What lasts has no length; of it, as much as has come.
+        # Lasting answers have no length; return the part that has arrived.
         piece = response.read1(_PIECE) if lasting and response.length is None else response.read(_PIECE)
         if not piece and response.length:
             raise http.client.IncompleteRead(piece, response.length)
@@ -188,14 +188,14 @@ class _Channel:
         return piece
 
     async def _wait(self, work: Callable[[], R]) -> R:
-        """The result of work in a thread of its own. If the waiting is cancelled, the connection is cut."""
+        """Result of work in a thread of its own. If the wait is cancelled, the connection is cut."""
         loop = asyncio.get_running_loop()
         result: asyncio.Future[R] = loop.create_future()
 
         def carry_out() -> None:
             try:
                 deliver = functools.partial(result.set_result, work())
-            except BaseException as error:  # noqa: BLE001 - raised where the result is waited for
+            except BaseException as error:  # noqa: BLE001 - raised at the waiting caller
                 deliver = functools.partial(result.set_exception, error)
             with self._lock:
                 self._has_thread = False
@@ -214,7 +214,7 @@ class _Channel:
                 if not self._has_thread:
                     self.close()
                 elif self._socket is not None:
-                    # Not that of TLS, which belongs to the thread.
+                    # Not the shutdown of TLS, which belongs to the thread.
                     with contextlib.suppress(OSError):
                         socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
             raise

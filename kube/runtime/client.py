@@ -8,8 +8,8 @@ without a limit, so that renewals never queue behind the work; controllers use o
 leadership may be lost. No HTTP library is imported here: a command that makes one request should not pay for the needs
 of a program that makes thousands.
 
-Methods that take a resource raise KindNotServed if discovery lists no such kind (see `discovery_documents`); any other answer that
-can't be from an API server is Unreachable (see `answers`).
+Methods that take a resource raise KindNotServed if discovery lists no such kind (see `discovery_documents`); any other
+answer that can't be from an API server is Unreachable (see `answers`).
 
 Instructions of the API server are honoured here and nowhere else: Retry-After on 429 and 503 (the request was not
 carried out, so it is safe to send it again), and a fresh token after a 401.

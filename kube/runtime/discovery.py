@@ -118,7 +118,7 @@ class Discovery:
         return await discovery_documents.kinds(self._client.read, api_version)
 
     async def _kinds_at_once(self, api_version: str, *, now: float) -> Mapping[str, Resource] | None:
-        """Kinds of a group version, from the one answer with all; None: it is not in that answer."""
+        """Kinds of a group version, from the one answer with all; None: that answer does not have them."""
         async with self._asking_for_all:
             if self._all is None:
                 self._all, changes = {}, self._changes

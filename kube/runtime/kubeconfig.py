@@ -65,7 +65,7 @@ def _problem(error: Exception) -> str:
 
 
 def find_entry(document: Mapping[str, Any], field: str, name: Any, inner: str) -> Object | None:
-    """First usable entry of this name: its `cluster` in `clusters`, and so on; empty if it has none. None if missing."""
+    """Usable entry of this name: its `cluster` in `clusters`, and so on; empty if it has none. None if missing."""
     for entry in mappings(document.get(field)):
         if entry.get("name") == name:
             found = entry.get(inner) or {}

@@ -1,4 +1,4 @@
-"""The command line of `kubectl mr`."""
+"""Command line of `kubectl mr`."""
 
 from typing import Never
 
@@ -34,10 +34,10 @@ load = PLUGIN.load
 
 @PLUGIN.group
 def app() -> None:
-    """See and steer ManagedResources.
+    """Inspect and control ManagedResources.
 
     Data goes to stdout, progress to stderr. Exit codes: 0 all well, 1 not (diff: there are differences; check:
-    something is wrong), 2 the command line is wrong (diff: it could not be compared).
+    something is wrong), 2 the command line is wrong (diff: the comparison failed).
     """
 
 

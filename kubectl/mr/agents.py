@@ -9,23 +9,23 @@ from kubectl.session import Session
 
 LEASE = "gardener-resource-manager"
 _OF_NODES = "kube-node-lease"
-"""As many Leases as there are Nodes."""
+"""Namespace with as many Leases as there are Nodes."""
 
 
 async def leases_in(session: Session, namespace: str) -> list[Object]:
-    """Of agents in a namespace, or in all."""
+    """Leases of agents in a namespace, or in all."""
     selector = "" if namespace else f"metadata.namespace!={_OF_NODES}"
     found = await session.source.client.list(LEASES, Selection(namespace=namespace, field_selector=selector))
     return [lease for lease in found if _is_of_agent(lease)]
 
 
 def _is_of_agent(lease: Object) -> bool:
-    """By its name, its class, or the pod that holds it: an installation may have given its Lease another name."""
+    """Whether a Lease is an agent's, by its name, its class, or its holder: an installation may have renamed it."""
     holder = text(spec(lease).get("holderIdentity"))
     return key(lease).name == LEASE or keys.CLASS in annotations(lease) or holder.startswith(f"{LEASE}-")
 
 
 def may_handle(lease: Object, managed_resource: Object) -> bool:
-    """Whether the agent of a Lease may be in charge of a ManagedResource: it is, unless it says another class."""
+    """Whether the agent of a Lease may be in charge of a ManagedResource: yes, unless it is of another class."""
     own = annotations(lease).get(keys.CLASS)
     return own is None or handles(own, class_of(managed_resource))

@@ -1,6 +1,6 @@
-"""Why objects are not healthy: what the scheduler, a kubelet, or a controller says of what they have made.
+"""Causes of unhealthy objects: reports of the scheduler, a kubelet, or a controller about the objects that they made.
 
-The health of a Deployment says that replicas are missing; its pods say why, or Events if there are none.
+The health of a Deployment reports that replicas are missing; its pods report why, or Events if there are none.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,13 +20,13 @@ from kubectl.mr.live import OWNERS
 from kubectl.session import Cluster, gathered
 
 _MOST = 10
-"""Objects that are looked into."""
+"""Maximum number of objects to explain."""
 _AT_ONCE = 4
 _BAD = frozenset({Health.UNHEALTHY, Health.PROGRESSING})
 
 
 async def explained(cluster: Cluster, found: Sequence[Live]) -> list[Live]:
-    """The objects, the messages of those that are not healthy with the cause, as far as it may be read."""
+    """Add the cause to the messages of objects that are not healthy, as far as it may be read."""
     ill = [live for live in found if live.status.health in _BAD and live.object is not None][:_MOST]
     causes = dict(zip(map(id, ill), await gathered(partial(_cause, cluster), ill, at_once=_AT_ONCE), strict=True))
     return [_with(live, causes.get(id(live), "")) for live in found]
@@ -49,11 +49,11 @@ async def _cause(cluster: Cluster, live: Live) -> str:
                 return await _with_last_line(cluster, pod, cause) if pod is not obj else cause
         return await _warning(cluster, [obj, *made])
     except KubeError:
-        return ""  # what may not be read explains nothing
+        return ""  # unreadable objects explain nothing
 
 
 async def _made_by(cluster: Cluster, owner: Object) -> list[Object]:
-    """Pods and what makes them, as far down as it goes."""
+    """Pods and their owners below an object, down to the last level."""
     namespace = key(owner).namespace
     below: dict[str, list[Object]] = {}
     for resource in (REPLICA_SETS, JOBS, PODS):
@@ -68,7 +68,7 @@ async def _made_by(cluster: Cluster, owner: Object) -> list[Object]:
 
 
 async def _with_last_line(cluster: Cluster, pod: Object, cause: str) -> str:
-    """With the last thing that a container wrote before it ended, if it left no message."""
+    """Add the last line that a container wrote before it ended, if it left no message."""
     crashed = next((each for each in mappings_at(pod, "status", "containerStatuses") if _has_crashed(each)), None)
     if crashed is None or f"container {text(crashed.get('name'))}:" not in cause:
         return cause
@@ -88,7 +88,7 @@ def _has_crashed(status: Object) -> bool:
 
 
 async def _warning(cluster: Cluster, objects: Iterable[Object]) -> str:
-    """The newest warning about any of them."""
+    """Newest warning about any of them."""
     of = {uid(each): each for each in objects}
     namespace = key(next(iter(of.values()))).namespace or "default"
     selection = Selection(namespace=namespace, field_selector="type=Warning")

@@ -1,4 +1,4 @@
-"""What differs between two objects, in words."""
+"""Differences between two objects, as text."""
 
 import difflib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from kubectl.style import DIM, GREEN, RED, Line, Word
 
 
 def described(change: Change) -> list[Line]:
-    """`path`, then what was and what is, each with its mark."""
+    """Lines of a change: the path, then the old and the new value, each with its mark."""
     lines: list[Line] = [["  ", change.path]]
     if _is_long(change.before) and _is_long(change.after):
         return [*lines, *_lines_of_text(change.before, change.after)]
@@ -41,5 +41,5 @@ def _lines_of_text(before: str, after: str) -> Iterator[Line]:
 
 
 def _lines(text: str) -> list[str]:
-    """By line breaks alone: what else may separate lines is a part of them, and a difference."""
+    """Split by line breaks alone: other line separators are part of the text, and may differ."""
     return text.removesuffix("\n").split("\n")

@@ -1,4 +1,4 @@
-"""Objects as they ought to be: read out of the Secrets of a ManagedResource, by the rules of the agent."""
+"""Desired objects: read out of the Secrets of a ManagedResource, by the rules of the agent."""
 
 import base64
 import contextlib
@@ -31,7 +31,7 @@ DEFAULT_MANAGED_BY = "gardener"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The Secrets that a ManagedResource names."""
+    """Secrets that a ManagedResource names."""
 
     secrets: tuple[Object, ...]
     missing: tuple[str, ...]
@@ -40,12 +40,12 @@ class Contents:
         return decode_secrets([(key(secret), values_of(secret)) for secret in self.secrets])
 
     def manifests(self) -> dict[str, Object]:
-        """By object key."""
+        """Manifests by object key."""
         return {key_of(item.object): item.object for item in self.decoded().objects}
 
 
 async def read_contents(client: Client, managed_resource: Object) -> Contents:
-    """Raises KubeError if a Secret may not be read."""
+    """Read the Secrets of a ManagedResource. Raises KubeError if a Secret may not be read."""
     namespace = key(managed_resource).namespace
     secrets: list[Object] = []
     missing: list[str] = []
@@ -60,7 +60,7 @@ async def read_contents(client: Client, managed_resource: Object) -> Contents:
 async def plan_of(
     managed_resource: Object, secrets: Sequence[Object], discovery: Discovery, *, managed_by: str = ""
 ) -> Plan:
-    """What the agent would make of them."""
+    """Plan that the agent would make for these Secrets."""
     injected = (managed_resource.get("spec") or {}).get("injectLabels") or {}
     versions = tuple((key(secret).name, uid(secret), resource_version(secret)) for secret in secrets)
     data = [(key(secret), values_of(secret)) for secret in secrets]
@@ -75,9 +75,9 @@ async def plan_of(
 
 
 def values_of(secret: Object) -> dict[str, bytes]:
-    """The data of a Secret as the API server stores it, where `stringData` becomes part of `data`.
+    """Data of a Secret as the API server stores it, where `stringData` becomes part of `data`.
 
-    Raises: UserError: it is no Secret that an API server would take.
+    Raises: UserError: an API server would not accept the Secret.
     """
     texts, data = secret.get("stringData") or {}, secret.get("data") or {}
     try:
@@ -88,7 +88,7 @@ def values_of(secret: Object) -> dict[str, bytes]:
 
 
 def managed_by_of(managed_resource: Object) -> str:
-    """The value of the label that the agent in charge gives to objects, as its status says."""
+    """Value of the label that the agent in charge gives to objects, according to the status."""
     for reference in listed_in(managed_resource):
         value = (reference.get("labels") or {}).get(keys.MANAGED_BY)
         if value:
@@ -97,7 +97,7 @@ def managed_by_of(managed_resource: Object) -> str:
 
 
 class Merging:
-    """How the agent would write the objects of one ManagedResource.
+    """Merge the objects of one ManagedResource like the agent.
 
     Raises: UserError: its annotation for ignored fields is wrong.
     """
@@ -116,7 +116,7 @@ class Merging:
             raise UserError(f"ManagedResource {self._key}: {refusal_message(problems)}")
 
     def merged(self, wanted: PlannedObject, live: Object | None) -> Object:
-        """Raises MergeError."""
+        """Object that the agent would write. Raises MergeError."""
         manifest = wanted.object()
         return merge(
             manifest,
@@ -130,7 +130,7 @@ class Merging:
         )
 
     def _origin(self, live: Object | None) -> str:
-        """With the id of the source cluster, if the object has one: only the agent knows it."""
+        """Origin, with the id of the source cluster if the object has one: only the agent knows it."""
         own = f"{self._key.namespace}/{self._key.name}"
         present = annotations(live or {}).get(keys.ORIGIN) or ""
         try:
@@ -140,7 +140,7 @@ class Merging:
 
 
 async def autoscaled(cluster: Cluster) -> Scaled:
-    """What autoscalers of the target cluster scale. Raises KubeError."""
+    """Targets of autoscalers in the target cluster. Raises KubeError."""
     found: list[Scaled] = []
     for api_version, kind, scaled_by in (
         ("autoscaling/v1", "HorizontalPodAutoscaler", scaled_by_hpa),

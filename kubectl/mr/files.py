@@ -1,4 +1,4 @@
-"""Manifests in files, directories and kustomizations, read as the agent reads them."""
+"""Manifests in files, directories and kustomizations, read like by the agent."""
 
 import shutil
 import subprocess
@@ -21,14 +21,14 @@ _KUSTOMIZE_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a file holds; by the suffix of its name the decoder knows whether it is compressed."""
+    """Content of a file; the suffix of its name marks compressed content for the decoder."""
 
     name: str
     content: bytes
 
 
 def read(paths: Iterable[Path], kustomizations: Iterable[Path] = ()) -> list[Text]:
-    """Files, files of directories by name, what kustomizations build, `-` for standard input.
+    """Read files, files of directories by name, built kustomizations, `-` for standard input.
 
     Raises: UserError: something can't be read, or there is nothing.
     """
@@ -71,7 +71,7 @@ def _kustomized(directory: Path) -> bytes:
 
 
 def objects_in(texts: Iterable[Text]) -> list[Object]:
-    """All objects, in order. Raises UserError: naming all documents that can't be read."""
+    """All objects, in order. Raises UserError: names all documents that can't be read."""
     problems: list[str] = []
     objects: list[Object] = []
     for text in texts:
@@ -84,7 +84,7 @@ def objects_in(texts: Iterable[Text]) -> list[Object]:
 
 
 def demand_applicable(objects: Iterable[Object]) -> None:
-    """Raises UserError for objects of which it is known that no agent can apply them."""
+    """Check that an agent could apply the objects, as far as known. Raises UserError."""
     details = [f"{resource_string(obj)}: {problem}" for obj in objects if (problem := problem_of(obj))]
     if details:
         raise UserError("some objects can't be applied:", details=details)

@@ -1,4 +1,4 @@
-"""Objects as they are in the target cluster, and their health by the rules of the health controller."""
+"""Objects in the target cluster, and their health by the rules of the health controller."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _AT_ONCE = 16
 
 
 async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]:
-    """The objects behind references, in their order."""
+    """Objects behind references, in their order."""
     return await gathered(partial(read, cluster), references, at_once=_AT_ONCE)
 
 
@@ -39,7 +39,7 @@ async def read(cluster: Cluster, reference: Object) -> Live:
 
 
 async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object | None:
-    """None if there is none. Raises KubeError."""
+    """Read the object of a reference; None if it does not exist. Raises KubeError."""
     resource = await cluster.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
     namespace = (reference.get("namespace") or "") if resource.namespaced else ""
     return await cluster.client.find(resource, Key(namespace, reference.get("name") or ""))
@@ -66,24 +66,24 @@ def health_word(status: HealthStatus) -> Word:
     return Word(status.health.value, _HEALTH[status.health])
 
 
-# --- what objects own
+# --- owned objects
 
 OWNERS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"})
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """An object that another one has made."""
+    """Object that another one has made."""
 
     name: str
     uid: str
     status: HealthStatus
     is_idle: bool
-    """An old ReplicaSet, kept for a roll-back."""
+    """Whether it is an old ReplicaSet, kept for a rollback."""
 
 
 async def owned_objects(cluster: Cluster, namespaces: Iterable[str]) -> dict[str, list[Owned]]:
-    """ReplicaSets, Jobs and Pods in these namespaces, by the uid of their owner. Only what is shown is kept."""
+    """ReplicaSets, Jobs and Pods in these namespaces, by the uid of their owner. Only displayed fields are kept."""
     found: dict[str, list[Owned]] = {}
     for namespace in sorted(set(namespaces)):
         for resource in (REPLICA_SETS, JOBS, PODS):

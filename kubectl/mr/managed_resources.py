@@ -1,4 +1,4 @@
-"""The ManagedResources that a command is about."""
+"""ManagedResources selected by a command."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -14,7 +14,7 @@ from kubectl.session import Session
 from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Word
 
 PAGE = 250
-"""How many are listed at once."""
+"""Page size of lists."""
 
 
 class KindMissing(UserError):
@@ -26,12 +26,12 @@ class KindMissing(UserError):
 
 
 async def named(session: Session, name: str) -> Object:
-    """Raises UserError with similar names."""
+    """ManagedResource of this name in the session's namespace. Raises UserError with similar names."""
     return await demand(session, session.key(name))
 
 
 async def demand(session: Session, wanted: Key) -> Object:
-    """Raises UserError with similar names."""
+    """ManagedResource with this key. Raises UserError with similar names."""
     return await find(session, wanted) or await _missing(session, wanted)
 
 
@@ -43,9 +43,9 @@ async def find(session: Session, wanted: Key) -> Object | None:
 
 
 async def selected(session: Session, names: Sequence[str], *, all_here: bool, everywhere: bool) -> list[Object]:
-    """Those that are named, or all of the namespace, or of all namespaces.
+    """ManagedResources of these names, or all of the namespace, or of all namespaces.
 
-    Raises: click.BadParameter: both are asked for, or neither is.
+    Raises: click.BadParameter: both names and all are requested, or neither is.
     """
     demand_selection(names, all_here=all_here, everywhere=everywhere)
     if names:
@@ -55,7 +55,7 @@ async def selected(session: Session, names: Sequence[str], *, all_here: bool, ev
 
 
 async def pages(session: Session, namespace: str, *, selector: str = "") -> AsyncIterator[list[Object]]:
-    """So that thousands cost no more memory than a page. Raises KindMissing."""
+    """List page by page, so that thousands cost no more memory than a page. Raises KindMissing."""
     selection = Selection(namespace=namespace, label_selector=selector)
     try:
         async for page in session.source.client.pages(MANAGED_RESOURCES, selection, limit=PAGE):
@@ -65,7 +65,7 @@ async def pages(session: Session, namespace: str, *, selector: str = "") -> Asyn
 
 
 def demand_selection(names: Sequence[str], *, all_here: bool, everywhere: bool) -> None:
-    """Raises click.BadParameter: both names and all are asked for, or neither is."""
+    """Check that either names or all are requested. Raises click.BadParameter: both are, or neither is."""
     if bool(names) == (all_here or everywhere):
         raise click.BadParameter("either names, or --all, or -A for all namespaces", param_hint="NAME")
 
@@ -97,7 +97,7 @@ def state_word(state: ResourceState) -> Word:
 
 
 def status_word(status: str, *, good: str) -> Word:
-    """The status of a condition."""
+    """Status of a condition, coloured."""
     if not status:
         return Word("-", DIM)
     return Word(status, GREEN if status == good else RED if status in {"True", "False"} else YELLOW)

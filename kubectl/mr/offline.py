@@ -1,4 +1,4 @@
-"""A cluster that is made of files: what commands without a cluster need to know of one."""
+"""Simulated cluster that is made of files, for commands without a cluster."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ _PLURALS = {"Endpoints": "endpoints", "Hvpa": "hvpas", "Etcd": "etcds"}
 
 
 class Kinds(Discovery):
-    """Every kind is served; custom ones are as their definitions say, or else namespaced.
+    """Every kind is served; custom ones according to their definitions, or else namespaced.
 
     Args: objects: among them definitions.
     """
@@ -57,7 +57,7 @@ def _definitions(objects: Iterable[Object]) -> Iterable[tuple[tuple[str, str], t
 
 
 def plural_of(kind: str) -> str:
-    """As API servers call the built-in kinds."""
+    """Plural of a kind in paths, right for the built-in kinds."""
     if kind in _PLURALS:
         return _PLURALS[kind]
     lower = kind.lower()
@@ -67,7 +67,7 @@ def plural_of(kind: str) -> str:
 
 
 class OfflineClient(Client):
-    """Answers from objects, and has no connection. Nothing ever changes."""
+    """Answers from objects, without a connection. Nothing ever changes."""
 
     def __init__(self, objects: Sequence[Object]) -> None:
         connection = Connection(server="https://offline.invalid", tls=None, credentials=Fixed(), identity=())
@@ -111,13 +111,13 @@ def _is_selected(obj: Object, selection: Selection) -> bool:
 
 
 def _has(values: Mapping[str, str], selector: str) -> bool:
-    """Whether they are as a selector of the form `a=b,c=d` says."""
+    """Whether the values match a selector of the form `a=b,c=d`."""
     wanted = (part.partition("=") for part in selector.split(",") if part)
     return all(values.get(name) == value for name, _, value in wanted)
 
 
 def cluster_of(objects: Sequence[Object]) -> Cluster:
-    """To be closed by closing its caches."""
+    """Cluster made of these objects; close it by closing its caches."""
     client = OfflineClient(objects)
     return Cluster(
         transport=client.transport, client=client, caches=Caches(client), discovery=Kinds(objects), namespaces=()

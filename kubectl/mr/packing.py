@@ -1,6 +1,6 @@
-"""Manifests into Secrets, as small as they get: one Brotli stream a Secret, as many Secrets as it takes.
+"""Pack manifests into Secrets, as small as possible: one Brotli stream per Secret, as many Secrets as needed.
 
-A Secret holds 1 MiB. What does not fit is split between documents. Immutable Secrets have the hash of their content in
+A Secret holds 1 MiB. Larger content is split between documents. Immutable Secrets have the hash of their content in
 their names: new content is a new Secret, so no reader ever sees half of a change.
 """
 
@@ -21,12 +21,12 @@ from kubectl.mr.files import Text, objects_in
 DATA_KEY = f"objects.yaml{COMPRESSED_SUFFIX}"
 _SEPARATOR = b"---\n"
 _QUALITY = 9
-"""Of 11; the last two take many times as long."""
+"""Brotli's quality, of at most 11; the last two take many times as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What becomes the value of one Secret."""
+    """Value for one Secret."""
 
     value: bytes
     unpacked_bytes: int
@@ -34,7 +34,7 @@ class Packed:
 
 
 def documents_in(texts: Iterable[Text]) -> list[bytes]:
-    """The documents as somebody wrote them, comments included; none that holds nothing but comments.
+    """Documents as they were written, comments included; without those that contain only comments.
 
     Raises: UserError: some can't be read.
     """
@@ -62,7 +62,7 @@ def _is_manifest(chunk: bytes) -> bool:
 
 
 def pack(documents: Sequence[bytes], *, limit: int = LARGEST_SECRET) -> list[Packed]:
-    """Raises UserError if a single document is too long."""
+    """Compress the documents. Raises UserError if a single document is too long."""
     return list(_pack(documents, limit))
 
 
@@ -84,7 +84,7 @@ def _pack(documents: Sequence[bytes], limit: int) -> Iterator[Packed]:
 
 
 def secrets(name: str, namespace: str, packed: Sequence[Packed], *, immutable: bool) -> list[Object]:
-    """The Secrets; several have numbers in their names."""
+    """Secrets with the packed content; several have numbers in their names."""
     names = [name] if len(packed) == 1 else [f"{name}-{number}" for number in range(1, len(packed) + 1)]
     made = [_secret(own, namespace, content.value) for own, content in zip(names, packed, strict=True)]
     return [make_unique(secret) for secret in made] if immutable else made
@@ -99,7 +99,7 @@ def _secret(name: str, namespace: str, value: bytes) -> Object:
 def managed_resource(
     name: str, namespace: str, made: Sequence[Object], *, resource_class: str, keep_objects: bool
 ) -> Object:
-    """One that names these Secrets."""
+    """ManagedResource that names these Secrets."""
     spec: Object = {"secretRefs": [{"name": secret["metadata"]["name"]} for secret in made]}
     if resource_class:
         spec["class"] = resource_class
@@ -113,5 +113,5 @@ def managed_resource(
 
 
 def protected(managed: Object, made: Sequence[Object]) -> Object:
-    """The ManagedResource with annotations that keep the garbage collector from its immutable Secrets."""
+    """ManagedResource with annotations that protect its immutable Secrets from the garbage collector."""
     return stamp([*made, managed])[-1]

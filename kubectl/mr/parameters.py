@@ -1,4 +1,4 @@
-"""The parameters that commands about ManagedResources share, beyond those of all plugins."""
+"""Parameters that commands about ManagedResources share, beyond those of all plugins."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,13 +13,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The names of ManagedResources, for the shell; nothing if they can't be had at once."""
+    """Names of ManagedResources, for the shell; empty if they are not available at once."""
     from kubectl.completion import names_of
 
     return names_of(MANAGED_RESOURCES, ctx.params, incomplete)
 
 
-# --- which ManagedResources
+# --- selection of ManagedResources
 
 name = click.argument("name", help="The ManagedResource.", shell_complete=complete_name)
 names = click.argument(

@@ -1,8 +1,8 @@
-"""What the agent would do to objects, found out by dry runs of its own writes.
+"""Changes that the agent would make to objects, determined by dry runs of its own writes.
 
-Each object is merged as the agent would merge it, and the API server says what it would become, defaults and webhooks
-included, and what it warns of. So there are no differences where there is nothing to do. What would be removed, and
-what stays, is decided by the agent's rules.
+Each object is merged like the agent would merge it, and the API server returns the result, defaults and webhooks
+included, and its warnings. So there are no differences where there is nothing to do. The agent's rules decide which
+objects would be removed, and which stay.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,18 +41,18 @@ from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Line, Word, counted
 _AT_ONCE = 8
 _DEFINITION, _NAMESPACE = "CustomResourceDefinition", "Namespace"
 _LACKS_RIGHTS = " cannot "
-"""As authorizers say it; admission uses other words."""
+"""Phrase of authorizers; admission uses other words."""
 
 
 class What(StrEnum):
-    """What would become of an object."""
+    """Effect on an object."""
 
     UNCHANGED = "unchanged"
-    """Only the API server warns of something."""
+    """Reported only because of warnings of the API server."""
     CHANGED = "changed"
     CREATED = "created"
     TAKEN_OVER = "takenOver"
-    """It exists, and is no object of this ManagedResource."""
+    """It exists, and does not belong to this ManagedResource."""
     REMOVED = "removed"
     RELEASED = "released"
     """It stays, and is not managed any more."""
@@ -70,7 +70,7 @@ class Difference:
     what: What
     changes: Sequence[Change] = ()
     reason: str = ""
-    """What the problem is, or why it is taken over or stays."""
+    """Description of the problem, or the reason why it is taken over or stays."""
     warnings: Sequence[str] = ()
 
     def json(self) -> Object:
@@ -84,11 +84,11 @@ class Difference:
 
 
 async def differences(session: Session, managed_resource: Object, secrets: Sequence[Object]) -> list[Difference]:
-    """What a pass over the ManagedResource would do if these were its Secrets; empty: nothing.
+    """Changes by a pass over the ManagedResource if these were its Secrets; empty: none.
 
     Raises:
         UserError: no pass would do anything.
-        KubeError: it could not be found out.
+        KubeError: unknown.
     """
     if is_deleting(managed_resource):
         raise UserError("it is being deleted", hint="what is left of it: kubectl mr describe")
@@ -125,7 +125,7 @@ def _without_namespace(wanted: Iterable[PlannedObject]) -> Iterator[tuple[str, s
 
 
 async def _finished_jobs(session: Session, managed_resource: Object, plan: Plan) -> frozenset[str]:
-    """Jobs that are removed when they have finished, and that the agent has applied from just these manifests.
+    """Jobs that are removed when they have finished, and that the agent has applied from exactly these manifests.
 
     It does not run such a Job again. By object key.
     """
@@ -144,7 +144,7 @@ async def _finished_jobs(session: Session, managed_resource: Object, plan: Plan)
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """At the objects of one ManagedResource."""
+    """State for comparing the objects of one ManagedResource."""
 
     session: Session
     managed_resource: Object
@@ -152,11 +152,11 @@ class _Look:
     validation: FieldValidation
     inventory: InventoryDiff
     defined: frozenset[str]
-    """The groups of kinds that the ManagedResource itself defines."""
+    """Groups of kinds that the ManagedResource itself defines."""
     cluster_scoped: frozenset[tuple[str, str]]
     """Those of these kinds that have no namespace, by group and kind."""
     namespaces: frozenset[str]
-    """That it has, and that may have to be created."""
+    """Namespaces among its objects, which may have to be created."""
     finished: frozenset[str]
     """Jobs that are not run again if they are gone, by object key."""
 
@@ -196,7 +196,7 @@ class _Look:
         return Difference(name, What.CHANGED if found else What.UNCHANGED, found, warnings=warnings)
 
     async def _former(self, live: Object, wanted: PlannedObject) -> str:
-        """Whose the live object is so far; empty if it is this ManagedResource's. Raises _NotOursError."""
+        """Previous owner of the live object; empty if it is this ManagedResource. Raises _NotOursError."""
         origin = annotations(live).get(ORIGIN) or ""
         if not origin:
             if wanted.name in self.inventory.previous:
@@ -214,14 +214,14 @@ class _Look:
         return f"it was of ManagedResource {origin}"
 
     async def _is_held(self, owner: Key | None, name: str) -> bool:
-        """Whether that is another ManagedResource that exists, and lists the object."""
+        """Whether the owner is another ManagedResource that exists, and lists the object."""
         if owner is None or owner == key(self.managed_resource):
             return False
         holder = await self.session.source.client.find(MANAGED_RESOURCES, owner)
         return holder is not None and name in map(key_of_reference, listed_in(holder))
 
     async def _dry_run(self, wanted: PlannedObject, live: Object | None) -> tuple[Object, Sequence[str]]:
-        """What a write of the agent would make of it, and the difference to report."""
+        """Result of the agent's write, and warnings to report."""
         assert wanted.resource is not None
         merged = self.merging.merged(wanted, live)
         mode = WriteMode(self.validation, dry_run=True, field_manager=FIELD_MANAGER)
@@ -281,10 +281,10 @@ def _left(name: str, found: Disposition, origin: str) -> Difference | None:
 
 
 class _NotOursError(Exception):
-    """Another ManagedResource has the object, or it is not to be taken over."""
+    """Another ManagedResource owns the object, or it may not be taken over."""
 
 
-# --- words
+# --- output
 
 _WORDS = {
     What.CHANGED: Word("would be changed", BLUE),

@@ -1,6 +1,6 @@
 """Revisions: versions of ManagedResources that were applied, and that the agent has kept as Secrets.
 
-Only their metadata are read to list them, so no values get here. What counts is what the ManagedResource lists.
+Lists read only their metadata, so no values get here. Only revisions listed by the ManagedResource count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from kubectl.session import Session
 
 
 async def read_revisions(session: Session, managed_resource: Object) -> list[Object]:
-    """The metadata of their Secrets, the oldest first. Raises KubeError."""
+    """Metadata of the Secrets of revisions, the oldest first. Raises KubeError."""
     own = key(managed_resource)
     selection = Selection(
         own.namespace,
@@ -39,7 +39,7 @@ async def read_revisions(session: Session, managed_resource: Object) -> list[Obj
 
 
 async def read_kept(session: Session, managed_resource: Object, revision: Object) -> list[Object]:
-    """The Secrets that a revision holds. Raises KubeError; UserError: it is not what the agent has kept."""
+    """Secrets that a revision holds. Raises KubeError; UserError: its content was replaced."""
     name, number = key(revision), number_of(revision)
     secret = await session.source.client.get(SECRETS, name)
     if not any(each.number == number and each.is_kept_in(secret) for each in listed_in(managed_resource)):
@@ -60,18 +60,18 @@ def digest_of(revision: Object) -> str:
 
 
 def applied_digest(managed_resource: Object) -> str:
-    """Of what the last complete pass has applied; empty if there was none."""
+    """Digest of the last complete pass; empty if there was none."""
     return str((managed_resource.get("status") or {}).get("secretsDataChecksum") or "")
 
 
 def current(revisions: Sequence[Object], managed_resource: Object) -> int:
-    """The number of the one that is applied; 0 if it is none of them."""
+    """Number of the applied revision; 0 if it is none of them."""
     applied = applied_digest(managed_resource)
     return next((number_of(each) for each in reversed(revisions) if digest_of(each) == applied), 0)
 
 
 def json_of(revision: Object, *, applied: int) -> Object:
-    """What is shown of it: all but its content."""
+    """Displayed fields of a revision: all but its content."""
     notes = annotations(revision)
     found: Object = {
         "revision": number_of(revision),
@@ -87,7 +87,7 @@ def json_of(revision: Object, *, applied: int) -> Object:
 
 
 def contents_of(secret: Object) -> list[tuple[Key, Mapping[str, bytes]]]:
-    """The data of a Secret, or of those that are kept in it. Raises UserError."""
+    """Data of a Secret, or of those that are kept in it. Raises UserError."""
     if not is_revision(secret):
         return [(key(secret), values_of(secret))]
     namespace = key(secret).namespace
@@ -95,7 +95,7 @@ def contents_of(secret: Object) -> list[tuple[Key, Mapping[str, bytes]]]:
 
 
 def kept_in(secret: Object) -> list[Object]:
-    """The Secrets that a revision holds. Raises UserError."""
+    """Secrets that a revision holds. Raises UserError."""
     try:
         return kept_secrets(secret)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Fields of custom objects that their CustomResourceDefinition does not have, without asking an API server.
+"""Fields of custom objects that their CustomResourceDefinition does not have, determined without an API server.
 
-By the rules of structural schemas: what has no place in a schema is pruned, unless the schema says that it is kept.
+By the rules of structural schemas: fields without a place in a schema are pruned, unless the schema preserves them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _DEEPEST = 64
 
 Schemas = Mapping[tuple[str, str], Mapping[str, Any]]
-"""By apiVersion and kind."""
+"""Schemas by apiVersion and kind."""
 
 
 def schemas_in(objects: Iterable[Object]) -> Schemas:
-    """Of the CustomResourceDefinitions among the objects."""
+    """Schemas of the CustomResourceDefinitions among the objects."""
     found = {}
     for obj in objects:
         if obj.get("kind") != "CustomResourceDefinition" or group_of(str(obj.get("apiVersion"))) != _GROUP:
@@ -36,7 +36,7 @@ def schemas_in(objects: Iterable[Object]) -> Schemas:
 
 
 def unknown_fields(obj: Object, schemas: Schemas) -> list[str]:
-    """As API servers warn of them; none if there is no schema for it."""
+    """Warnings like those of API servers; empty if there is no schema for the object."""
     schema = schemas.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
     if schema is None:
         return []

@@ -1,7 +1,7 @@
-"""Waiting with something to look at: what is still missing, and which object blocks a deletion, and why.
+"""Wait with progress: missing conditions, and objects that block a deletion, with the reason.
 
-On a terminal the picture is drawn anew; elsewhere a line is written when there is something new. The ManagedResource is
-read once a second, and its objects as long as they are what it waits for.
+On a terminal the display is redrawn; elsewhere a line is written when something changes. The ManagedResource is read
+once a second, and its objects as long as it waits for them.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from kubectl.style import Line, counted, rendered, shortened
 
 _INTERVAL = 1.0
 _SHOWN = 5
-"""Objects of one ManagedResource."""
+"""Maximum number of objects of one ManagedResource."""
 _PICTURED = 10
-"""ManagedResources that are drawn at once."""
+"""Maximum number of displayed ManagedResources."""
 _AT_ONCE = 16
 _WIDTH, _CAUSES_WIDTH = 160, 600
-"""Of the message of an object, while it is waited for, and at the end."""
+"""Characters of the message of an object, while it is waited for, and at the end."""
 _FINE = frozenset({Health.HEALTHY, Health.COMPLETED})
 
 
@@ -49,23 +49,23 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known of one ManagedResource at a moment."""
+    """Known state of one ManagedResource at a moment."""
 
     name: str
     reached: bool
     line: Line
-    """In one line."""
+    """Summary in one line."""
     blocking: Sequence[Line] = ()
     hopeless: str = ""
-    """Why waiting any longer makes no sense."""
+    """Reason why further waiting is pointless."""
     warnings: str = ""
-    """What was warned of when it was applied."""
+    """Warnings when it was applied."""
 
 
 async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeout: float, checksum: str = "") -> int:
-    """Exit code 0 when all are there; 1 when it took too long, or can't come true.
+    """Exit code 0 when all have reached the goal; 1 when it took too long, or became impossible.
 
-    Args: checksum: of the data that has to be applied, if that is known: the agent may not have seen it yet.
+    Args: checksum: of the data that has to be applied, if known: the agent may not have observed it yet.
     """
     deadline = time.monotonic() + timeout
     found: dict[Key, Progress] = {}
@@ -119,7 +119,7 @@ def _needs_objects(managed_resource: Object) -> bool:
 def progress_of(
     name: str, managed_resource: Object, found: Sequence[Live], goal: Goal, *, checksum: str = "", width: int = _WIDTH
 ) -> Progress:
-    """What one state and its objects mean for a goal."""
+    """Evaluate one state and its objects for a goal."""
     state = state_of(managed_resource)
     text = brief(message_of(managed_resource))
     line: Line = [state_word(state), f": {shortened(text, _WIDTH)}" if text else ""]
@@ -144,13 +144,13 @@ def progress_of(
 
 
 def _is_refused(managed_resource: Object) -> bool:
-    """Whether something has to be done about a deletion beside waiting."""
+    """Whether a deletion needs more than waiting."""
     applied = condition(managed_resource, RESOURCES_APPLIED) or {}
     return applied.get("reason") == DELETION_FAILED or bool(remedies_of_failure(text_of(applied.get("message"))))
 
 
 def is_asked_for(managed_resource: Object) -> bool:
-    """Whether a pass was asked for, and no agent has begun with it."""
+    """Whether a pass was requested, and no agent has begun with it."""
     return annotations(managed_resource).get(OPERATION) == OPERATION_RECONCILE
 
 

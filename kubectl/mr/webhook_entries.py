@@ -1,4 +1,4 @@
-"""The entries of webhook configurations that are ours, and whether what they lead to answers."""
+"""Entries of webhook configurations that are ours, and whether their servers answer."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ class Entry:
 
 
 async def read(client: Client) -> list[Entry]:
-    """Raises KubeError."""
+    """Entries of all webhook configurations. Raises KubeError."""
     found: list[Entry] = []
     for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         for configuration in await client.list(kind):
@@ -42,7 +42,7 @@ async def read(client: Client) -> list[Entry]:
 
 
 def entries_of(configuration: Object) -> list[Entry]:
-    """By their names they are ours: all end in the same domain."""
+    """Entries that are ours by their names: all end in the same domain."""
     return [
         _entry(configuration, webhook)
         for webhook in configuration.get("webhooks") or []
@@ -70,7 +70,7 @@ def by_address(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 async def problem_with(client: Client, entry: Entry) -> str:
-    """Why it can't be reached, as far as can be seen from here; empty if it can. Raises KubeError."""
+    """Reason why the server can't be reached, as far as visible from here; empty if it can. Raises KubeError."""
     if entry.service is None:
         return await _problem_with_url(entry)
     namespace, name = entry.service
@@ -82,7 +82,7 @@ async def problem_with(client: Client, entry: Entry) -> str:
 
 
 async def _problem_with_url(entry: Entry) -> str:
-    """A TLS handshake shows it, with the trust that the API server has."""
+    """Try a TLS handshake, with the trust that the API server has."""
     parts = urlsplit(entry.url)
     try:
         trust = ssl.create_default_context(cadata=entry.ca_bundle.decode() if entry.ca_bundle else None)

@@ -1,1 +1,1 @@
-"""`kubectl mss`: what `kubectl rollout` is for Deployments, for ManagedSeedSets."""
+"""`kubectl mss`: the counterpart of `kubectl rollout` for ManagedSeedSets."""

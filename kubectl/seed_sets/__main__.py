@@ -1,4 +1,4 @@
-"""The command line of `kubectl mss`."""
+"""Command line of `kubectl mss`."""
 
 from typing import Never
 
@@ -15,9 +15,9 @@ PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets")
 
 @PLUGIN.group
 def app() -> None:
-    """See how updates of ManagedSeedSets go, and take them back.
+    """Show the progress of updates of ManagedSeedSets, and undo them.
 
-    Data goes to stdout, all else to stderr. Exit codes: 0 it was done, 1 it could not be, 2 the command line is wrong.
+    Data goes to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 the command line is wrong.
     """
 
 

@@ -1,4 +1,4 @@
-"""`kubectl mss history`: the templates that a set had, as far as the controller manager keeps them."""
+"""`kubectl mss history`: the former templates of a set that the controller manager keeps."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,8 +18,9 @@ from kubectl.style import GREEN, Line, Word, age, table
 @click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Show the templates of this one, as YAML.")
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, revision: int | None) -> None:
-    """The newest comes last: it is what all replicas get. Which replicas have one by now, their Shoots say in the label
-    controller-revision-hash. The cause is the annotation kubernetes.io/change-cause that the set had.
+    """The newest comes last: all replicas get it. The label controller-revision-hash of each Shoot shows the revision
+    that it
+    has now. The cause is the annotation kubernetes.io/change-cause of the set at that time.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

@@ -1,4 +1,4 @@
-"""A ManagedSeedSet and its revisions, and what its status says."""
+"""A ManagedSeedSet, its revisions, and its progress."""
 
 from collections.abc import Sequence
 
@@ -27,12 +27,12 @@ name = click.argument("name", help="The ManagedSeedSet.", shell_complete=_comple
 
 
 async def seed_set_of(session: Session, name: str) -> Object:
-    """Raises UserError: there is none."""
+    """Read a ManagedSeedSet. Raises UserError: there is none."""
     return await Reader(session.source.client).demand(MANAGED_SEED_SETS, Key(session.namespace, name))
 
 
 async def revisions_of(session: Session, seed_set: Object) -> list[Object]:
-    """The oldest first. Raises UserError: none are kept."""
+    """Revisions of a set, the oldest first. Raises UserError: none are kept."""
     pages = session.source.client.pages(CONTROLLER_REVISIONS, Selection(key(seed_set).namespace))
     found = owned(seed_set, [each async for page in pages for each in page])
     if not found:
@@ -48,7 +48,7 @@ def number_of(revision: Object) -> int:
 
 
 def of_number(revisions: Sequence[Object], number: int) -> Object:
-    """Raises UserError: it is not among them."""
+    """Revision of this number. Raises UserError: it is not among them."""
     for revision in revisions:
         if number_of(revision) == number:
             return revision
@@ -57,7 +57,7 @@ def of_number(revisions: Sequence[Object], number: int) -> Object:
 
 
 def progress_of(seed_set: Object) -> tuple[bool, str]:
-    """Whether all replicas are as they are to be, and how it stands."""
+    """Whether all replicas are ready and updated, and a description of the progress."""
     status, wanted = mapping(seed_set.get("status")), integer(spec(seed_set).get("replicas"))
     if not is_current(seed_set):
         return False, "the controller manager has not seen the last change yet"

@@ -1,4 +1,4 @@
-"""`kubectl mss status`: how far a set is, at once or until it is ready."""
+"""`kubectl mss status`: the progress of a set, at once or until it is ready."""
 
 import asyncio
 import time
@@ -20,9 +20,7 @@ _INTERVAL = 1.0
 @options.timeout("1h")
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, watch: bool, timeout: str) -> int:
-    """The exit code is 0 if all replicas are ready and updated, as far as the partition wants them to be, and 1 if they
-    are not.
-    """
+    """The exit code is 0 if all replicas are ready and updated, as far as the partition requires it, else 1."""
     deadline, last = time.monotonic() + seconds_of(timeout), ""
     while True:
         seed_set = await reading.seed_set_of(session, name)

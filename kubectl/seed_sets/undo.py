@@ -1,5 +1,5 @@
-"""`kubectl mss undo`: former templates become those of the set, in one write. The controller manager finds the
-revision that they were, and updates the replicas as after any change.
+"""`kubectl mss undo`: former templates become those of the set, in one write. The controller manager finds their
+revision, and updates the replicas as after any change.
 """
 
 import click
@@ -20,8 +20,9 @@ from kubectl.session import Session, on_cluster
 )
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, to: int | None) -> None:
-    """The numbers are those of kubectl mss history. Nothing but the templates changes, and the cause of the change,
-    which is that of the revision again.
+    """The numbers are those of kubectl mss history. Only the templates and the cause of the change are written; the
+    cause is
+    that of the revision.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

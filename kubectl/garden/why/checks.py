@@ -1,7 +1,7 @@
-"""What to do about conditions and constraints that are not good.
+"""Remedies for conditions and constraints that are not good.
 
-Each type of a condition has a remedy. Its reason adds the command that shows the object in question, in the seed or in
-the Shoot, or that corrects it; the message is only searched for the name of this object.
+Each type has a remedy. Many checks name an object in their message: then a command follows that shows it, in the
+seed or in the Shoot, or that corrects it.
 """
 
 import re
@@ -17,7 +17,7 @@ from kube.paths import at
 from kubectl.garden.why.finding import command, one_line
 
 Remedy = Callable[[Object], str]
-"""Of a condition."""
+"""Returns the remedy of a condition."""
 
 _OF_SHOOTS = {
     types.API_SERVER_AVAILABLE: (

@@ -1,4 +1,4 @@
-"""One statement about an object, and the words that all kinds share."""
+"""One statement about an object, and the phrases that all kinds share."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _MOST_NAMED = 5
 CONDITION = "condition"
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 OF_KUBERNETES = frozenset({_FOREGROUND, _ORPHAN})
-"""Finalizers."""
+"""Finalizers of Kubernetes itself."""
 
 
 class Level(StrEnum):
-    """What is more important comes first."""
+    """Importance; the most important first."""
 
     BLOCKED = "blocked"
-    """What somebody has asked for has yet to happen."""
+    """A user's request has yet to be fulfilled."""
     PROBLEM = "problem"
     NEXT = "next"
-    """It happens without anybody's help."""
+    """It happens without help."""
     INFO = "info"
 
 
@@ -38,7 +38,7 @@ class Users:
     keys: Sequence[Key]
 
     def __str__(self) -> str:
-        """`ControllerInstallation a`, `2 Shoots garden-a/x, garden-a/y`."""
+        """Format as `ControllerInstallation a`, `2 Shoots garden-a/x, garden-a/y`."""
         kind = self.resource.kind
         head = kind if len(self.keys) == 1 else f"{len(self.keys)} {plural(kind)}"
         return f"{head} {named(self.keys)}"
@@ -48,16 +48,16 @@ class Users:
 class Finding:
     level: Level
     about: str
-    """In a word or two."""
+    """Subject, in a word or two."""
     text: str
     remedy: str = ""
-    """What to do; empty: there is nothing to be done, or it is not known."""
+    """Remedy; empty if none is needed or known."""
     at: datetime | None = None
-    """When something happens, or has happened; the text has it too, for people."""
+    """Time of a future or past event; the text has it too, for people."""
     users: Sequence[Users] = ()
 
     def data(self) -> dict[str, Any]:
-        """For programs."""
+        """Finding for programs."""
         found = [
             {"kind": of.resource.kind, "namespace": k.namespace, "name": k.name} for of in self.users for k in of.keys
         ]
@@ -72,12 +72,12 @@ class Finding:
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """The most important first; of equal ones in the order in which they were found."""
+    """Sort by importance; equal ones stay in their order."""
     levels = list(Level)
     return sorted(findings, key=lambda finding: levels.index(finding.level))
 
 
-# --- words
+# --- phrases
 
 
 def named(found: Sequence[Key]) -> str:
@@ -91,14 +91,14 @@ def together(users: Iterable[Users]) -> str:
 
 
 def when(moment: datetime, now: datetime) -> str:
-    """`2026-01-01T22:00:00Z (in 3h)`."""
+    """Format as `2026-01-01T22:00:00Z (in 3h)`."""
     seconds = (moment - now).total_seconds()
     relative = f"in {short_duration(seconds)}" if seconds >= 0 else f"{short_duration(-seconds)} ago"
     return f"{format_time(moment)} ({relative})"
 
 
 def since(moment: object, now: datetime) -> str:
-    """` for 3h`, of a time of the API; empty if there is none."""
+    """Format as ` for 3h` for a time of the API; empty if there is none."""
     begun = time_or_none(moment)
     return "" if begun is None else f" for {short_duration(max(0.0, (now - begun).total_seconds()))}"
 
@@ -108,13 +108,13 @@ def one_line(value: object) -> str:
 
 
 def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
-    """Of kubectl, about an object."""
+    """Command of kubectl for an object."""
     where = ("-n", own.namespace) if own.namespace else ()
     return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *more))
 
 
 def about_it(resource: Resource, own: Key) -> str:
-    """The command that shows more about another object."""
+    """Command that shows more about another object."""
     return command("gardener why", resource, own)
 
 
@@ -133,15 +133,15 @@ def conditions(
     good_if_false: Mapping[str, Level] = _NONE,
     of_no_interest: Container[str] = (),
 ) -> Iterator[Finding]:
-    """Those of its status that are not as they should be.
+    """Conditions of its status that are not good.
 
     Args:
         obj: the object.
         field: of its status.
         now: the time.
-        about: what a finding is about.
-        remedy_of: what to do about one of them.
-        good_if_false: types that are not good if True; how important they are then.
+        about: subject of the findings.
+        remedy_of: returns the remedy for a condition.
+        good_if_false: types that are not good if True, with the level for that case.
         of_no_interest: types that are good either way.
     """
     for each in mappings(at(obj, "status", field)):
@@ -165,7 +165,7 @@ def deletion_begun(obj: Object) -> datetime | None:
 
 
 def other_finalizers(resource: Resource, obj: Object, names: Iterable[str]) -> Iterator[Finding]:
-    """Of an object in deletion, those finalizers that no other finding names."""
+    """Finalizers of an object in deletion that no other finding names."""
     for name in names:
         if name in OF_KUBERNETES:
             message = f"waits for objects that it owns (finalizer {name})"

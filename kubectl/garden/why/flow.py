@@ -1,4 +1,4 @@
-"""Findings about the flow of a Shoot or Seed, as its gardenlet reports it: what tasks wait for, and what failed."""
+"""Findings about the flow of a Shoot or Seed, as its gardenlet reports it: awaited objects, and failures."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -28,14 +28,14 @@ _SEE: Mapping[str, str] = {
     NAMESPACES.kind: "see in its conditions what is left in it: kubectl describe namespace {name}",
     LEASES.kind: "see whether the program runs that holds it: kubectl describe lease {name} -n {namespace}",
 }
-"""What to do about an object that is awaited, in the cluster of the seed."""
+"""Remedy for an awaited object, by kind, in the cluster of the seed."""
 _OF_EXTENSION = "see whether its extension runs, and what it says: kubectl describe {kind} {name} -n {namespace}"
 _OF_ENTRY = "kubectl gardener why backupentry {name} -n {namespace}"
 _OTHER = "see its status and Events: kubectl describe {kind} {name} -n {namespace}"
 
 
 def findings(report: FlowReport) -> Iterator[Finding]:
-    """Of one that runs, or that has not succeeded."""
+    """Findings about a flow that runs, or that has not succeeded."""
     if report.state is State.SUCCEEDED:
         return
     for task in report.tasks:
@@ -83,7 +83,7 @@ def _failed(task: TaskReport) -> Finding:
 
 
 def remedy(awaited: Awaited) -> str:
-    """What to do about an object that is awaited."""
+    """Remedy for an awaited object."""
     kind, name = awaited.kind, awaited.key
     if kind == BACKUP_ENTRIES.kind and name.namespace:
         pattern = _OF_ENTRY

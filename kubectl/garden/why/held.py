@@ -1,4 +1,4 @@
-"""Findings about a deletion, from the seed: which objects of a Shoot's namespace go, and what each waits for."""
+"""Findings about a deletion, from the seed: objects in a Shoot's namespace that are going, and what each waits for."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -21,14 +21,14 @@ KINDS = (
     SERVICES,
     SECRETS,
 )
-"""Of which objects may hold the namespace."""
+"""Kinds of objects that may hold the namespace."""
 _MOST = 20
 
 Held = tuple[Resource, Object]
 
 
 def findings(held: Iterable[Held], now: datetime) -> Iterator[Finding]:
-    """Those that have waited the longest come first."""
+    """Findings about these objects; those that have waited the longest come first."""
     ordered = sorted(held, key=lambda each: str(metadata(each[1]).get("deletionTimestamp")))
     for resource, obj in ordered[:_MOST]:
         name, begun = key(obj), time_or_none(metadata(obj).get("deletionTimestamp"))

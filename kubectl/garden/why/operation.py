@@ -1,4 +1,6 @@
-"""Findings about the operation of a Shoot: how far it is, why it failed, what is next, and whether anybody does it."""
+"""Findings about the operation of a Shoot: progress, causes of failure, next steps, and whether the gardenlet is
+active.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -63,12 +65,12 @@ def _under_way(shoot: Object, seed: Object | None, changed: datetime | None, now
 
 
 def _of_flow(shoot: Object) -> str:
-    """The command that shows what the tasks of an operation wait for."""
+    """Command that shows what the tasks of an operation wait for."""
     return f"{about_it(SHOOTS, key(shoot))} --seed-kubeconfig FILE"
 
 
 def _retry(shoot: Object) -> tuple[str, str]:
-    """Whether it is tried again, and what to do."""
+    """Whether the operation is retried, and the remedy."""
     asking = commanded(shoot, keys.OPERATION_RETRY)
     if last_operation(shoot).get("state") == _ERROR:
         begun = text(at(shoot, "status", "retryCycleStartTime"))
@@ -98,7 +100,7 @@ def _error(error: Object, *, is_retried: bool) -> Finding:
 
 
 def silence(shoot: Object, seed: Object | None, lease: Object | None, now: datetime) -> Iterator[Finding]:
-    """A gardenlet that has fallen silent, before its Seed says so, if something waits for it."""
+    """Report a silent gardenlet, before its Seed reports it, if something waits for it."""
     renewed = time_or_none(spec(lease or {}).get("renewTime"))
     is_said = seed is not None and seeds.is_lost(seed)
     if renewed is None or is_said or now - renewed <= seeds.LATE or not waits_for_gardenlet(shoot):
@@ -109,7 +111,7 @@ def silence(shoot: Object, seed: Object | None, lease: Object | None, now: datet
 
 
 def waits_for_gardenlet(shoot: Object) -> bool:
-    """Whether there is something that only the gardenlet of its Seed can do."""
+    """Whether something is left that only the gardenlet of its Seed can do."""
     is_observed = at(shoot, "status", "observedGeneration") == metadata(shoot).get("generation")
     is_done = last_operation(shoot).get("state") in {SUCCEEDED, FAILED}
     return bool(seed_name(shoot)) and (is_deleting(shoot) or not is_observed or not is_done)

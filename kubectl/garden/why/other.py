@@ -1,7 +1,7 @@
 """Findings about kinds that one program works on: ManagedSeeds and their sets, backups, installations, bastions.
 
-What all of them have in common says most: conditions, the last operation, the finalizers, the Seed whose gardenlet has
-the work. Of kinds without any of it there is nothing to find.
+Their common parts are the most telling: conditions, the last operation, the finalizers, the Seed whose gardenlet does
+the work. Kinds without any of them have no findings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,22 +51,22 @@ _GOOD_IF_FALSE = {PROGRESSING: Level.NEXT, "ScalingLimited": Level.INFO}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
     seed_name: str = ""
-    """Of the Seed whose gardenlet works on it."""
+    """Name of the Seed whose gardenlet works on it."""
     seed: Object | None = None
-    """None: it does not exist, or could not be read."""
+    """None if it does not exist, or could not be read."""
     missing: Sequence[tuple[Resource, Key]] = ()
-    """What it names, and what does not exist."""
+    """Objects that it names, and that do not exist."""
 
 
 def seed_name_of(resource: Resource, obj: Object) -> str:
-    """As far as the object itself says it."""
+    """Name of the Seed, if the object itself states it."""
     if resource == GARDENLETS:
         return key(obj).name
     return text(spec(obj).get("seedName")) or text(mapping_at(obj, "spec", "seedRef").get("name"))
 
 
 def named_by(resource: Resource, obj: Object) -> list[tuple[Resource, Key]]:
-    """What it can't do without."""
+    """Objects that it depends on."""
     own = key(obj)
     if resource == MANAGED_SEEDS:
         return [(SHOOTS, Key(own.namespace, text(at(obj, "spec", "shoot", "name"))))]
@@ -133,7 +133,7 @@ def _operation(obj: Object, now: datetime) -> Iterator[Finding]:
 
 
 def _pending(resource: Resource, obj: Object, worker: str) -> Iterator[Finding]:
-    """A change that has yet to be carried out, as far as the status says what was seen."""
+    """Report a change that has yet to be carried out, according to the observed generation."""
     status, generation = mapping(obj.get("status")), metadata(obj).get("generation")
     observed = status.get("observedGeneration")
     if resource in OF_GARDENLETS and not status:

@@ -40,7 +40,7 @@ from kubectl.garden.why.finding import (
 )
 
 _HINDERED = ("NamespaceDeletion", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
-"""Prefixes of the conditions of a namespace that say what its deletion waits for, if they are True."""
+"""Prefixes of the conditions of a namespace that state what its deletion waits for, if they are True."""
 _BOUND = (
     (SECRETS, references.secrets),
     (WORKLOAD_IDENTITIES, references.workload_identities),
@@ -50,16 +50,16 @@ _BOUND = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """A Project."""
+    """Surroundings of a Project."""
 
     namespace: Object | None = None
-    """None: it does not exist."""
+    """None if it does not exist."""
     is_namespace_known: bool = True
-    """Whether it could be looked for."""
+    """Whether its existence could be checked."""
     users: Sequence[Users] = ()
-    """What is in its namespace, or is used from elsewhere."""
+    """Objects in its namespace, or used from elsewhere."""
     role_bindings: Sequence[Object] = ()
-    """All in its namespace."""
+    """All RoleBindings in its namespace."""
 
 
 def namespace_of(project: Object) -> str:
@@ -67,7 +67,9 @@ def namespace_of(project: Object) -> str:
 
 
 def used_from_elsewhere(namespace: str, shoots: Iterable[Object], bindings: Iterable[Object]) -> Iterator[Users]:
-    """What of a namespace Shoots use by bindings. Args: shoots, bindings: of all namespaces, bindings of both kinds."""
+    """Objects of a namespace that Shoots use by bindings. Args: shoots, bindings: of all namespaces, both kinds of
+    bindings.
+    """
     used = {each for shoot in shoots for each in _bindings_of(shoot)}
     bound = [each for each in bindings if (_field(each), key(each)) in used]
     for resource, named in _BOUND:
@@ -115,7 +117,7 @@ def _phase(project: Object, around: Around) -> Iterator[Finding]:
         yield Finding(level=Level.PROBLEM, about="namespace", text=message, remedy=f"see why: {described}")
 
 
-# --- what becomes of unused ones
+# --- unused projects
 
 
 def _staleness(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
@@ -191,8 +193,9 @@ _MOST_SUBJECTS = 5
 
 
 def _rights(project: Object, bindings: Iterable[Object]) -> Iterator[Finding]:
-    """Members may bind roles there to anybody, as far as their own rights go, and read tokens of ServiceAccounts. Both
-    stay when their membership ends.
+    """Report rights of others than members. Members may bind roles in the namespace to anyone, as far as their own
+    rights
+    go, and read tokens of ServiceAccounts. Both stay when their membership ends.
 
     Args: bindings: all RoleBindings of its namespace.
     """
@@ -239,7 +242,7 @@ def _strangers(binding: Object, known: set[Identity]) -> list[Identity]:
 
 
 def _account(who: Identity) -> Key:
-    """The key of a ServiceAccount; of others an empty one."""
+    """Key of a ServiceAccount; an empty one for others."""
     kind, namespace, name = who
     return Key(namespace, name) if kind == SERVICE_ACCOUNTS.kind else Key("", "")
 

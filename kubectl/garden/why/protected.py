@@ -1,7 +1,7 @@
-"""Kinds that are kept while others refer to them: by whom.
+"""Kinds that are kept while others refer to them, and the objects that refer.
 
-What a controller keeps an object for is said here as it sees it: with the finalizer of the controller, and by the
-references of `gardener.garden.users`.
+The rules are those of the controller that keeps the object: its finalizer, and the references of
+`gardener.garden.users`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ from kubectl.garden.why.finding import (
 
 @dataclass(frozen=True, slots=True)
 class Referring:
-    """A kind that may refer to another one."""
+    """Kind that may refer to another one."""
 
     resource: Resource
     references: users.References
     is_near: bool = False
-    """Whether only from the same namespace."""
+    """Whether only objects in the same namespace refer to it."""
 
 
 def seeds_of_shoot(shoot: Object) -> Iterator[Key]:
@@ -57,7 +57,7 @@ def seeds_of_shoot(shoot: Object) -> Iterator[Key]:
 
 
 def seeds_of_backup(obj: Object) -> Iterator[Key]:
-    """Of a BackupBucket, or a BackupEntry."""
+    """Seed of a BackupBucket, or a BackupEntry."""
     if name := text(spec(obj).get("seedName")):
         yield Key("", name)
 
@@ -82,13 +82,13 @@ USERS: Mapping[Resource, Sequence[Referring]] = {
         Referring(BACKUP_ENTRIES, seeds_of_backup),
     ),
 }
-"""Who may refer to a kind."""
+"""Kinds that may refer to a kind."""
 
 _FINALIZERS = {
     CONTROLLER_DEPLOYMENTS: keys.DEPLOYMENT_FINALIZER,
     CONTROLLER_REGISTRATIONS: keys.REGISTRATION_FINALIZER,
 }
-"""Of others, and for those without an entry, GARDENER_FINALIZER."""
+"""Finalizers by kind; GARDENER_FINALIZER for kinds without an entry."""
 
 
 def finalizer_of(resource: Resource) -> str:
@@ -98,7 +98,7 @@ def finalizer_of(resource: Resource) -> str:
 def findings(
     resource: Resource, obj: Object, found: Sequence[Users], *, is_complete: bool = True, now: datetime
 ) -> Iterator[Finding]:
-    """Args: found: who refers to it. is_complete: whether all who may do so could be read."""
+    """Args: found: objects that refer to it. is_complete: whether all candidates could be read."""
     using = [each for each in found if each.keys]
     if is_deleting(obj):
         yield from _deletion(resource, obj, using, is_complete=is_complete, now=now)

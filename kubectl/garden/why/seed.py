@@ -1,4 +1,4 @@
-"""Findings about a Seed: whether its gardenlet is there, what is wrong with it, and what its deletion waits for."""
+"""Findings about a Seed: whether its gardenlet is active, its problems, and what its deletion waits for."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ from kubectl.garden.why.finding import (
 )
 
 LATE = timedelta(minutes=1)
-"""Gardenlets renew their Leases every few seconds."""
+"""Tolerated silence: gardenlets renew their Leases every few seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """A Seed."""
+    """Surroundings of a Seed."""
 
     lease: Object | None = None
-    """None: there is none."""
+    """None if it does not exist."""
     is_lease_known: bool = True
-    """Whether it could be looked for."""
+    """Whether its existence could be checked."""
     users: Sequence[Users] = ()
 
 

@@ -1,4 +1,4 @@
-"""Findings about a Shoot: what holds its deletion, what is wrong with it, and what happens to it next."""
+"""Findings about a Shoot: obstacles to its deletion, its problems, and what happens to it next."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,26 +46,26 @@ from kubectl.garden.why.finding import (
 _PENDING = "Pending"
 _SOON = timedelta(days=7)
 _LATE = timedelta(minutes=5)
-"""After which somebody else should have done something."""
+"""Tolerated delay of other programs."""
 _MADE_UP_FOR = timedelta(hours=2)
-"""For how long the controller manager makes up for what was due, unless it is configured otherwise."""
+"""Period in which the controller manager catches up on missed schedules, unless it is configured otherwise."""
 _MOST_SEEDS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """A Shoot; None: it does not exist, or could not be read."""
+    """Surroundings of a Shoot; None: it does not exist, or could not be read."""
 
     profile: Object | None = None
-    """What it chooses from: the spec of a cloud profile."""
+    """Offered choices: the spec of a cloud profile."""
     seed: Object | None = None
     managed_seed: Key | None = None
-    """That makes a Seed of it."""
+    """ManagedSeed that makes a Seed of it."""
     lease: Object | None = None
-    """Which the gardenlet of its Seed renews."""
+    """Lease that the gardenlet of its Seed renews."""
     quotas: Sequence[Object] = ()
     decision: Decision | None = None
-    """Of the scheduler, if it decided now; None: it has nothing to decide, or not enough could be read."""
+    """Decision that the scheduler would make now; None: it has nothing to decide, or not enough could be read."""
 
 
 def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: dat
     return Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
 
 
-# --- where it is
+# --- its Seed
 
 
 def _place(shoot: Object, around: Around) -> Iterator[Finding]:
@@ -156,7 +156,7 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
 
 
 def _decision(decision: Decision) -> Iterator[Finding]:
-    """Why each Seed is left out; first what has passed the most filters."""
+    """Report why each Seed is left out; first those that passed the most filters."""
     if decision.seed:
         message = f"Seed {decision.seed}: fits, so the scheduler will choose it or one that fits as well"
         yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy="if it does not, see whether it runs")
@@ -174,7 +174,7 @@ def _decision(decision: Decision) -> Iterator[Finding]:
 
 
 def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
-    """A change that has yet to be carried out."""
+    """Report a change that has yet to be carried out."""
     observed, generation = at(shoot, "status", "observedGeneration"), metadata(shoot).get("generation")
     if is_deleting(shoot) or observed == generation:
         return
@@ -194,7 +194,7 @@ def _pending(shoot: Object, now: datetime) -> Iterator[Finding]:
 
 
 def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
-    """A Shoot that has a Seed, and nothing else."""
+    """Report a Shoot that has a Seed, and nothing else."""
     name = text(spec(shoot).get("seedName"))
     if not name or last_operation(shoot).get("state") not in {None, _PENDING}:
         return
@@ -203,7 +203,7 @@ def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
     yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
-# --- what comes
+# --- next events
 
 
 def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
@@ -265,7 +265,7 @@ def _changes(drawn: Plan) -> str:
 def _not_carried_out(
     shoot: Object, scheduled: Sequence[hibernation.Entry], *, sleeps: bool, now: datetime
 ) -> Iterator[Finding]:
-    """What a schedule or the spec asks for, and what has not happened."""
+    """Report requests of a schedule or the spec that were not carried out."""
     asleep, own = at(shoot, "status", "hibernated") is True, key(shoot)
     do = {True: "go to sleep", False: "wake up"}
     due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)

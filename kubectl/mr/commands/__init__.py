@@ -1,1 +1,1 @@
-"""A module a command, imported when the command is used; each has a function `command`."""
+"""A module per command, imported when the command is used; each has a function `command`."""

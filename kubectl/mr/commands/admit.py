@@ -1,7 +1,7 @@
-"""`kubectl mr admit`: what the webhooks would do to an object, as a diff; for the CI of those who write manifests.
+"""`kubectl mr admit`: what the webhooks would do to an object, as a diff; for the CI of authors of manifests.
 
-The webhooks are asked as an API server asks them, in its order and by the selectors of their registrations, each about
-what the ones before have made of the object. What they would look up in a cluster is in the files.
+The webhooks are called like by an API server, in its order and by the selectors of their registrations, each with the
+object as changed by the previous ones. Files contain everything that they would look up in a cluster.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ def command(
     mode: Mode,
     form: Form | None,
 ) -> None:
-    """Of a workload, the pod that it would make is shown, too. Exit code 1: something is refused."""
+    """The pod that a workload would create is shown, too. Exit code 1: something is refused."""
 
     def work() -> int:
         objects = files.objects_in(files.read(paths))
@@ -132,7 +132,7 @@ async def _admitted(
     around: Sequence[Object],
     before: dict[str, Object],
 ) -> list[Outcome]:
-    # What the surroundings say of an object counts: they are what the webhooks would see.
+    # The surroundings take precedence over the objects: they are what the webhooks would see.
     everything = list({name_of(obj): obj for obj in (*objects, *around)}.values())
     asked = [*objects, *(pod for obj in objects if (pod := pod_of(obj)))]
     namespaces = _namespaces(asked, everything)
@@ -141,7 +141,7 @@ async def _admitted(
     webhooks = _Webhooks(config, mode, state, Kinds(everything))
     await state.start()
     try:
-        # Known before anything is asked: which webhook looks up what is not our business.
+        # Synced before the first call, since any webhook may look up any of them.
         for store in cluster.caches.stores():
             await store.synced.wait()
         return [await webhooks.ask(obj, namespaces, before.get(name_of(obj))) for obj in asked]
@@ -151,7 +151,7 @@ async def _admitted(
 
 
 def _namespaces(asked: Sequence[Object], everything: Sequence[Object]) -> dict[str, Object]:
-    """Those of the objects; one that is in no file has nothing but its name."""
+    """Namespaces of the objects; one that is in no file has nothing but its name."""
     found = {key(obj).name: obj for obj in everything if obj.get("kind") == "Namespace"}
     for obj in asked:
         name = key(obj).namespace or "default"
@@ -177,7 +177,7 @@ def pod_of(workload: Object) -> Object | None:
 
 
 class _Webhooks:
-    """All that are enabled, in the order in which an API server asks them."""
+    """All enabled webhooks, in the order in which an API server calls them."""
 
     def __init__(self, config: ResourceManagerConfiguration, mode: Mode, state: SharedListers, kinds: Kinds) -> None:
         instance = Instance(mode=mode)

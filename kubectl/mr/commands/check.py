@@ -1,4 +1,4 @@
-"""`kubectl mr check`: whether all is there that ManagedResources need, and what to do where it is not."""
+"""`kubectl mr check`: whether the prerequisites of ManagedResources are met, with remedies."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -36,7 +36,7 @@ class Level(StrEnum):
     WARNING = "warning"
     BAD = "bad"
     UNKNOWN = "unknown"
-    """It can't be looked at."""
+    """It can't be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Finding:
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> int:
-    """ManagedResources are looked for in one namespace, or with -A in all; agents in all, if there is none in this one.
+    """Checks ManagedResources in one namespace, or with -A in all; agents in all, if there is none in this one.
 
-    Exit code 1: something is wrong, or can't be looked at.
+    Exit code 1: something is wrong, or can't be checked.
     """
     found = await _all(session, "" if all_namespaces else session.namespace)
     if form is not None:
@@ -65,11 +65,11 @@ async def command(session: Session, *, all_namespaces: bool, form: Form | None) 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Where to look, and what was found that other checks need.
+    """Namespace to check, and results that other checks need.
 
     Attributes:
         namespace: empty: all.
-        classes: of agents that lead; None: of one that does not say.
+        classes: of leading agents; None: of one without a class in its Lease.
     """
 
     session: Session
@@ -81,7 +81,7 @@ Check = Callable[[_Look], Awaitable[list[Finding]]]
 
 
 async def _all(session: Session, namespace: str) -> list[Finding]:
-    """An API server that does not answer is an error; what may not be read is a finding."""
+    """Run all checks. An API server that does not answer is an error; missing rights are a finding."""
     version = await session.source.client.read("/version")
     found = [Finding(Level.GOOD, f"the API server answers: Kubernetes {version.get('gitVersion')}")]
     checks: Sequence[tuple[str, Check]] = (
@@ -222,11 +222,11 @@ def state_findings(states: dict[ResourceState, list[str]]) -> list[Finding]:
 
 
 def pending_findings(pending: Mapping[str, Sequence[str]], leading: AbstractSet[str | None]) -> Iterator[Finding]:
-    """Of ManagedResources that no agent has looked at yet.
+    """Report ManagedResources that no agent has processed yet.
 
     Args:
         pending: names, by their class.
-        leading: the classes of agents; None: of one that does not say.
+        leading: classes of agents; None: of one without a class in its Lease.
     """
     own = sorted(name for name in leading if name)
     for wanted, names in sorted(pending.items()):
@@ -284,7 +284,7 @@ def bundle_finding(names: Sequence[str], bundle: bytes, now: datetime) -> Findin
     return Finding(Level.GOOD, f"{where} is good until {last:%Y-%m-%d}")
 
 
-# --- words
+# --- output
 
 _MARKS = {
     Level.GOOD: Word("✔ ", GREEN),

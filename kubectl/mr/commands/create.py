@@ -65,8 +65,8 @@ async def command(
     wait: bool,
     timeout: str,
 ) -> int:
-    """A directory with a kustomization is built by kustomize or kubectl, of any other all files *.yaml, *.yml, *.json
-    are taken.
+    """A directory with a kustomization is built by kustomize or kubectl; of any other, all files *.yaml, *.yml, *.json
+    are used.
 
     With --dry-run client the manifests of Secret and ManagedResource are printed, with --dry-run server what the agent
     would do to the objects, as by kubectl mr diff.
@@ -105,7 +105,7 @@ async def command(
 
 
 async def _preview(session: Session, before: Object | None, managed: Object, made: list[Object]) -> bool:
-    """Shows what the agent would do; whether something could not be done."""
+    """Show what the agent would do; return whether something could not be done."""
     found = await preview.differences(session, {**(before or managed), "spec": managed["spec"]}, made)
     output.show(preview.lines(found))
     output.waiting(preview.summary(found))
@@ -113,7 +113,7 @@ async def _preview(session: Session, before: Object | None, managed: Object, mad
 
 
 async def _plan(session: Session, managed: Object, made: Sequence[Object]) -> Plan | None:
-    """What the agent will make of it; None if that can't be found out."""
+    """Plan of the agent; None if it can't be determined."""
     try:
         return await plan_of(managed, made, session.target.discovery)
     except KubeError:
@@ -121,7 +121,7 @@ async def _plan(session: Session, managed: Object, made: Sequence[Object]) -> Pl
 
 
 async def _warn_of_adoption(session: Session, before: Object | None, plan: Plan) -> None:
-    """Objects that exist without an owner."""
+    """Warn of existing objects without an owner."""
     listed = {key_of_reference(reference) for reference in listed_in(before or {})}
     new = [wanted.reference for wanted in plan.wanted() if wanted.name not in listed and not wanted.problem]
     found = [live for live in await read_all(session.target, new) if live.object and is_unowned(live.object)]
@@ -135,16 +135,16 @@ async def _warn_of_adoption(session: Session, before: Object | None, plan: Plan)
 
 
 async def _store(session: Session, before: Object | None, made: list[Object], managed: Object, *, update: bool) -> None:
-    """Secrets first: an agent that sees the ManagedResource finds them."""
+    """Write Secrets first: an agent that observes the ManagedResource finds them."""
     for secret in made:
         try:
             await session.source.client.create(SECRETS, secret)
         except AlreadyExists:
             if secret.get("immutable"):
-                continue  # the hash in its name says that it has this content
+                continue  # the hash in its name proves that it has this content
             if not update:
                 raise UserError(f"Secret {key(secret)} exists already", hint="--update changes it") from None
-            # JSON Patch: other keys of the data must go, too.
+            # JSON Patch: other keys of the data have to be removed.
             patch = [{"op": "add", "path": "/data", "value": secret["data"]}]
             await session.source.client.patch(
                 SECRETS, Key(session.namespace, key(secret).name), patch, content_type=JSON_PATCH

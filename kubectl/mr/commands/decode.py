@@ -31,8 +31,9 @@ Values = Mapping[str, bytes]
 def command(*, what: str, form: Form | None, **cluster: Any) -> None:
     """Text comes as it was written, comments included; with -o, objects as they are understood.
 
-    A file is a compressed stream (*.br), or a manifest of a Secret. Of a revision the manifests of that time are shown.
-    Whatever is secret in it is shown.
+    A file is a compressed stream (*.br), or a manifest of a Secret. For a revision, the manifests of that time are
+    shown.
+    Secret values are shown.
     """
     path = Path(what)
     if path == files.STANDARD_INPUT or path.is_file():
@@ -53,7 +54,7 @@ def command(*, what: str, form: Form | None, **cluster: Any) -> None:
 
 
 def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:
-    """The data of the Secrets in files, or the file itself if it is compressed."""
+    """Data of the Secrets in files, or the file itself if it is compressed."""
     found: list[tuple[Key, Values]] = []
     for text in texts:
         if text.name.endswith(COMPRESSED_SUFFIX):
@@ -79,7 +80,7 @@ def _print(found: list[tuple[Key, Values]], form: Form | None) -> int:
 
 
 def texts_of(found: list[tuple[Key, Values]]) -> Iterator[str]:
-    """The text of each value under a comment that says where it was.
+    """Text of each value, below a comment with its origin.
 
     Raises: UserError: a value can't be decompressed.
     """

@@ -1,7 +1,7 @@
 """`kubectl mr delete`: the end of ManagedResources, of their objects and of their Secrets.
 
-The Secrets go at once, as the agent removes what the status lists and needs no manifest for that: so nothing is left
-behind if the waiting is interrupted.
+The Secrets are deleted at once, as the agent removes the objects in the status and needs no manifest for that: so
+nothing is left behind if the wait is interrupted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from kubectl.style import counted
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, names: Sequence[str], keep_objects: bool, wait: bool, timeout: str) -> int:
-    """Secrets that another ManagedResource names stay. Exit code 1: not all is gone, and the message says what is left.
+    """Secrets that another ManagedResource names stay. Exit code 1: not all is gone, and the message names the rest.
 
     It can be called again for one that is being deleted already.
     """
@@ -70,7 +70,7 @@ async def _delete(session: Session, managed_resource: Object, *, keep_objects: b
 
 
 async def _delete_secrets(session: Session, managed_resource: Object, users: Mapping[str, Key]) -> bool:
-    """Whether none is left that should not be."""
+    """Delete its Secrets unless others use them; return whether all of these could be deleted."""
     is_complete = True
     for name in secret_names(managed_resource):
         secret = session.key(name)

@@ -1,4 +1,4 @@
-"""`kubectl mr describe`: one page about a ManagedResource, and what to do about what is wrong."""
+"""`kubectl mr describe`: one page about a ManagedResource, with remedies for its problems."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ _EVENTS = 10
 @options.form
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
-    """Objects are read to show their health at this moment."""
+    """Objects are read to show their current health."""
     managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
     manifests = None if contents is None else contents.manifests()
@@ -46,7 +46,7 @@ async def command(session: Session, *, name: str, form: Form | None) -> None:
 
 
 async def _contents(session: Session, managed_resource: Object) -> Contents | None:
-    """None if Secrets may not be read; much can be shown without them."""
+    """Contents of its Secrets; None if they may not be read: much can be shown without them."""
     try:
         return await read_contents(session.source.client, managed_resource)
     except Forbidden:

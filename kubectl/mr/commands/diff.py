@@ -32,13 +32,13 @@ async def command(
     kustomizations: Sequence[Path],
     form: Form | None,
 ) -> int:
-    """Exit code 0: no difference, 1: differences, 2: something could not be applied, or not be found out.
+    """Exit code 0: no difference, 1: differences, 2: something could not be applied, or could not be determined.
 
-    With -f or -k it is a preview: what would be created, changed, taken over and removed if NAME held these manifests
-    and no others. It need not exist.
+    With -f or -k it is a preview: what would be created, changed, taken over and removed if NAME held exactly these
+    manifests. It need not exist.
 
-    Values of Secrets are masked. You need the permission to create and update the objects: the API server is asked
-    what it would do, and does nothing.
+    Values of Secrets are masked. You need the permission to create and update the objects: the API server gets dry runs
+    of these writes, and changes nothing.
     """
     if paths or kustomizations:
         managed_resource, secrets = await _made_of(session, name, files.read(paths or (), kustomizations or ()))
@@ -50,7 +50,7 @@ async def command(
 
 
 async def _made_of(session: Session, name: str, texts: list[files.Text]) -> tuple[Object, Sequence[Object]]:
-    """The ManagedResource, as it is or would be created, and the Secrets that it would have."""
+    """ManagedResource, as it is or would be created, and the Secrets that it would have."""
     made = packing.secrets(name, session.namespace, packing.pack(packing.documents_in(texts)), immutable=False)
     new = packing.managed_resource(name, session.namespace, made, resource_class="", keep_objects=False)
     return await managed_resources.find(session, session.key(name)) or new, made

@@ -27,7 +27,7 @@ from kubectl.style import counted, size
 @click.option("--immutable", is_flag=True, help="Make it immutable, with the hash of its content in its name.")
 @parameters.form_of_objects
 def command(*, paths: Sequence[Path], name: str, namespace: str, immutable: bool, form: Form) -> None:
-    """What does not fit into a Secret of 1 MiB becomes several, with numbers in their names.
+    """Content that does not fit into a Secret of 1 MiB is split into several, with numbers in their names.
 
     Needs no cluster. Documents are read first, so a typo is found here and not by the agent.
     """

@@ -28,7 +28,7 @@ from kubectl.style import GREEN, YELLOW, Line, Word, age, table
 async def command(
     session: Session, *, name: str | None, all_namespaces: bool, objects: bool, form: Output | None
 ) -> None:
-    """Events are forgotten by the API server after an hour, unless it was set up otherwise."""
+    """The API server forgets Events after an hour, unless it is configured otherwise."""
     if objects and name is None:
         raise click.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
     if name is not None:
@@ -62,7 +62,7 @@ def _place(event: Object, *, with_namespace: bool) -> Line:
 
 
 def line_of(event: Object, now: datetime) -> Line:
-    """When, of what type, why, what."""
+    """Columns of an Event: age, type, reason, message."""
     seen, times = age(last_seen(event) or None, now), count(event)
     kind = event.get("type") or ""
     return [
@@ -74,7 +74,7 @@ def line_of(event: Object, now: datetime) -> Line:
 
 
 async def read_events(session: Session, names: Iterable[str], *, everywhere: bool = False) -> list[Object]:
-    """Those about ManagedResources, the newest at the end."""
+    """Events about ManagedResources, the newest at the end."""
     chosen = [f"involvedObject.kind={MANAGED_RESOURCES.kind}", *(f"involvedObject.name={name}" for name in names)]
     selection = Selection(namespace="" if everywhere else session.namespace, field_selector=",".join(chosen))
     return in_order(await session.source.client.list(EVENTS, selection))
@@ -86,11 +86,11 @@ def about(references: Sequence[Object], events: Iterable[Object]) -> list[Object
 
 
 async def _about_objects(session: Session, managed_resource: Object) -> list[Object]:
-    """One list for each namespace that it has objects in."""
+    """Events about its objects, by one list per namespace."""
     references = listed_in(managed_resource)
     wanted = {(r.get("kind"), r.get("namespace") or "", r.get("name")) for r in references}
     found: list[Object] = []
-    # Events about objects of no namespace are in `default`.
+    # Events about objects without a namespace are in `default`.
     for namespace in sorted({namespace or "default" for _, namespace, _ in wanted}):
         for event in await session.target.client.list(EVENTS, Selection(namespace=namespace)):
             about = event.get("involvedObject") or {}

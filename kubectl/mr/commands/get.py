@@ -62,7 +62,7 @@ async def command(
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Which ManagedResources are asked for."""
+    """Selection of ManagedResources by the command line."""
 
     names: Sequence[str]
     states: Sequence[StateFilter]
@@ -158,8 +158,8 @@ async def _print(found: AsyncIterator[Object], form: Output | None, chosen: _Cho
 
 
 async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View) -> None:
-    """The table, then a line for each change that shows in it."""
-    # Only here: with the libraries behind it, this takes a fifth of the time of a start.
+    """Show the table, then a line for each visible change."""
+    # Late import: with its libraries, this takes a fifth of the time of a start.
     from kube.runtime.watch import Deleted, ListBegins, ListEnds, Watcher
 
     selection = Selection(namespace=namespace, label_selector=chosen.selector)
@@ -187,7 +187,7 @@ async def _watch(session: Session, namespace: str, chosen: _Chosen, view: _View)
 
 
 def _is_news(shown: dict[Key, Line], name: Key, line: Line | None) -> bool:
-    """Whether a line, None for what was deleted, says something new; that it has become older does not count."""
+    """Whether a line, None for a deleted one, shows a change; a different age does not count."""
     if line is None:
         return shown.pop(name, None) is not None
     compared = [*line[:-2], line[-1]]

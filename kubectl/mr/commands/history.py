@@ -1,4 +1,4 @@
-"""`kubectl mr history`: the versions of a ManagedResource that were applied, as far as they are kept."""
+"""`kubectl mr history`: the applied versions of a ManagedResource that are kept."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -23,10 +23,10 @@ _DIGITS = 12
 @options.output
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, form: Output | None) -> None:
-    """The agent keeps them by its setting controllers.managedResource.historyLimit, or if the ManagedResource has the
-    annotation history-limit. What is in them is not shown; you need the permission to list Secrets.
+    """The agent keeps them according to its setting controllers.managedResource.historyLimit, or the annotation
+    history-limit of the ManagedResource. Their content is not shown; you need the permission to list Secrets.
 
-    See kubectl mr rollback --dry-run server for what one of them would change.
+    See kubectl mr rollback --dry-run server for the changes by one of them.
     """
     managed_resource = await managed_resources.named(session, name)
     revisions = await read_revisions(session, managed_resource)
@@ -55,7 +55,7 @@ def _rows(revisions: Sequence[Object], applied: int, now: datetime, *, wide: boo
     for revision in revisions:
         notes, number = annotations(revision), number_of(revision)
         cause = notes.get(CHANGE_CAUSE) or ""
-        # The annotation of the ManagedResource stays as it is until somebody writes another one.
+        # The annotation of the ManagedResource stays until it is overwritten.
         new_cause = cause if cause != before else ""
         before = cause
         yield [

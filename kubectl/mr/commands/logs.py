@@ -1,4 +1,4 @@
-"""`kubectl mr logs`: what the agent has written about one ManagedResource into the logs of its pods.
+"""`kubectl mr logs`: entries about one ManagedResource in the logs of the agent's pods.
 
 The holder of the agent's Lease is named after its pod. Its replicas are read, too: they may have led before.
 """
@@ -74,7 +74,7 @@ async def command(
 
 
 async def _pods(session: Session, managed_resource: Object, namespace: str) -> list[Object]:
-    """Of the agent in charge: its leader, and the replicas of that. Raises UserError."""
+    """Pods of the agent in charge: its leader, and the leader's replicas. Raises UserError."""
     places = [namespace] if namespace else [key(managed_resource).namespace, ""]
     for place in places:
         leases = [lease for lease in await leases_in(session, place) if may_handle(lease, managed_resource)]
@@ -95,7 +95,7 @@ async def _pods(session: Session, managed_resource: Object, namespace: str) -> l
 
 
 def _pod_name(lease: Object) -> str:
-    """Of its holder, which calls itself by the name of its host and something random."""
+    """Name of the holder's pod: its identity is the host name and a random part."""
     holder: str = (lease.get("spec") or {}).get("holderIdentity") or ""
     return holder.rpartition("_")[0]
 
@@ -151,14 +151,14 @@ async def _follow(reader: _Reader, pod: Object, shown: Sequence[Entry], *, raw: 
 
 
 def container_of(pod: Object) -> str:
-    """The one that kubectl would take."""
+    """Container that kubectl would choose by default."""
     named = ((pod.get("metadata") or {}).get("annotations") or {}).get(_CONTAINER)
     containers = (pod.get("spec") or {}).get("containers") or [{}]
     return str(named or containers[0].get("name") or "")
 
 
 def entry_of(text: str) -> Entry:
-    """A line of the log, be it JSON, or text with fields in JSON behind the last tab."""
+    """Parse a line of the log: JSON, or text with fields in JSON after the last tab."""
     if text.startswith("{"):
         fields = _object_in(text)
         return Entry(text, str(fields.get("ts") or ""), fields)
@@ -181,7 +181,7 @@ def is_about(entry: Entry, about: Key) -> bool:
 
 
 def line_of(entry: Entry) -> Line:
-    """When, how bad, what, and the other fields."""
+    """Columns of an entry: time, level, message, and the other fields."""
     fields = entry.fields
     level = str(fields.get("level") or "")
     rest = (f" {name}={_value(value)}" for name, value in fields.items() if name not in _SAID)

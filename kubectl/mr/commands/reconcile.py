@@ -1,4 +1,4 @@
-"""`kubectl mr reconcile`: have a pass at once, and see what comes of it."""
+"""`kubectl mr reconcile`: start a pass at once, and show its result."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ from kubectl.session import Session, on_cluster
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, wait: bool, timeout: str
 ) -> int:
-    """The agent puts drift right by itself; this is for those who do not want to wait until it tries again."""
+    """The agent corrects drift by itself; this saves the wait for its next attempt."""
     patience = seconds_of(timeout)
     chosen: list[Key] = []
     for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):
@@ -47,7 +47,7 @@ async def command(
 
 
 def demand_reconcilable(managed_resource: Object) -> None:
-    """Raises UserError if no agent would care."""
+    """Return if an agent would reconcile it. Raises UserError if none would."""
     name = key(managed_resource).name
     if state_of(managed_resource) is ResourceState.SUSPENDED:
         raise UserError(f"ManagedResource {name} is suspended", hint=f"kubectl mr resume {name}")

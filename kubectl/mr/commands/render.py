@@ -42,9 +42,9 @@ from kubectl.session import run_offline
 )
 @parameters.form_of_objects
 def command(*, paths: Sequence[Path], name: str, namespace: str, managed_by: str, form: Form) -> None:
-    """In the order in which it is applied, labels and annotations of the agent included, duplicates left out.
+    """Objects are in the order of their application, with the labels and annotations of the agent, without duplicates.
 
-    If the files hold ManagedResources and their Secrets, what these ask for is rendered; else the files themselves,
+    If the files hold ManagedResources and their Secrets, the objects of these are rendered; else the files themselves,
     as if a ManagedResource of this name held them. Custom kinds count as namespaced unless their definition is there.
     """
 

@@ -1,7 +1,7 @@
-"""`kubectl mr rollback`: writes what a revision holds back into the Secrets of the ManagedResource.
+"""`kubectl mr rollback`: write the contents of a revision back into the Secrets of the ManagedResource.
 
-The agent applies that as it applies any change, and keeps it as a new revision. Several Secrets can't be written at
-once: so that nothing in between is applied, the ManagedResource is suspended meanwhile.
+The agent applies that like any change, and keeps it as a new revision. Several Secrets can't be written at once: so
+that nothing in between is applied, the ManagedResource is suspended meanwhile.
 """
 
 import asyncio
@@ -55,10 +55,10 @@ class DryRun(StrEnum):
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, name: str, to: int, dry_run: DryRun | None, wait: bool, timeout: str) -> int:
-    """With --dry-run server nothing is written, and what the agent would do to the objects is shown as by kubectl mr
-    diff. The numbers are those of kubectl mr history.
+    """Option --dry-run server writes nothing, and shows what the agent would do to the objects, as kubectl mr diff
+    does. The numbers are those of kubectl mr history.
 
-    Secrets that are immutable, or that somebody else manages, are not written: an error says what to do instead.
+    Secrets that are immutable, or that others manage, are not written: an error states the alternative.
     """
     patience = seconds_of(timeout)
     managed_resource = await managed_resources.named(session, name)
@@ -85,13 +85,13 @@ async def command(session: Session, *, name: str, to: int, dry_run: DryRun | Non
 class Plan:
     number: int
     wanted: Sequence[Object]
-    """The Secrets as they were, in the order of the ManagedResource."""
+    """Secrets with their former contents, in the order of the ManagedResource."""
     differing: Sequence[tuple[Object | None, Object]]
-    """Those that hold something else now, or do not exist; with what is wanted."""
+    """Pairs of live and wanted Secret, where they differ; None: it does not exist."""
     checksum: str
-    """Of their data, when it is applied; empty: not known."""
+    """Checksum of their data, once applied; empty: unknown."""
     problem: UserError | None
-    """Why they can't be written."""
+    """Reason why they can't be written."""
 
 
 async def _plan(session: Session, managed_resource: Object, to: int) -> Plan:
@@ -124,7 +124,7 @@ async def _live(session: Session, secret: Object) -> Object | None:
 
 
 async def _holds(session: Session, managed_resource: Object, revision: Object) -> bool:
-    """Whether its Secrets hold what they held in a revision, so that going back means to go further."""
+    """Whether its Secrets have the contents of a revision, so that a rollback has to go further back."""
     if keys.NOT_KEPT in annotations(revision):
         return digest_of(revision) == applied_digest(managed_resource)
     namespace = key(revision).namespace
@@ -140,7 +140,7 @@ def _placed(secret: Object, namespace: str) -> Object:
 
 
 def chosen(revisions: Sequence[Object], own: Key, to: int, *, holds_newest: bool) -> Object:
-    """The revision of this number; if that is 0, the last one with another content than the Secrets have.
+    """Revision of this number; if 0, the last one whose content differs from the Secrets.
 
     Raises UserError: there is none.
     """
@@ -162,7 +162,7 @@ def chosen(revisions: Sequence[Object], own: Key, to: int, *, holds_newest: bool
 
 
 def problem_of(secrets: Sequence[Object], remedy: str) -> UserError | None:
-    """Why these Secrets must not be written by hand."""
+    """Reason why these Secrets must not be written by hand; None if there is none."""
     for secret in secrets:
         name = key(secret)
         if manager := manager_of(secret):
@@ -215,7 +215,7 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
 
 
 async def _restore(session: Session, live: Object | None, wanted: Object) -> None:
-    """Raises KubeError; Conflict, if the Secret was written since it was looked at."""
+    """Write one Secret. Raises KubeError; Conflict, if the Secret was written since it was read."""
     data = {name: base64.b64encode(value).decode() for name, value in values_of(wanted).items()}
     if live is None:
         await session.source.client.create(SECRETS, {**wanted, "type": "Opaque", "stringData": {}, "data": data})
@@ -259,7 +259,7 @@ _ANNOTATIONS = {
 
 
 def manager_of(obj: Object) -> str:
-    """In words, empty if there is none: a controller that owns it, or a tool by its marks."""
+    """Description of the manager, empty if there is none: a controller that owns it, or a tool by its marks."""
     for owner in mappings(metadata(obj).get("ownerReferences")):
         return f"{owner.get('kind')} {owner.get('name')}"
     for marks, words in ((labels(obj), _LABELS), (annotations(obj), _ANNOTATIONS)):

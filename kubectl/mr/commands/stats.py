@@ -1,4 +1,4 @@
-"""`kubectl mr stats`: how many there are, of what, and how large."""
+"""`kubectl mr stats`: numbers, kinds and sizes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _KINDS_SHOWN = 10
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> None:
-    """Each Secret is read once, to be measured."""
+    """Each Secret is read once to measure it."""
     found = await _count(session, "" if all_namespaces else session.namespace)
     if form is not None:
         output.show_data(data(found), form)

@@ -1,4 +1,4 @@
-"""`kubectl mr suspend`: the annotation that says hands off, with who, why and since when beside it."""
+"""`kubectl mr suspend`: the annotation that stops the agent, with user, reason and time."""
 
 import getpass
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
 
 
 async def _own_name(client: Client) -> str:
-    """As the API server knows who asks; else as this computer does."""
+    """Name of the user according to the API server; else of the local user."""
     try:
         body = SELF_SUBJECT_REVIEWS.type_meta
         review = await client.create(SELF_SUBJECT_REVIEWS, body)

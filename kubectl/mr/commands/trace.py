@@ -55,7 +55,7 @@ class Trace:
     origin: Origin | None
     managed_resource: Object | None
     secret: str
-    """Where the manifest is; empty if it is not known."""
+    """Place of the manifest; empty if unknown."""
 
 
 async def _trace(session: Session, kind: str, name: str) -> Trace:
@@ -153,15 +153,15 @@ def data(trace: Trace) -> Object:
     }
 
 
-# --- what people call a kind: `deploy`, `deployments.apps`, `Deployment`
+# --- names of a kind: `deploy`, `deployments.apps`, `Deployment`
 
 
 async def find_kind(client: Client, name: str) -> Resource:
-    """The kind of this name in its preferred version.
+    """Find the kind of this name, in its preferred version.
 
     Raises:
         UserError: there is none, or the API server is too old.
-        KubeError: the API server could not be asked.
+        KubeError: the request failed.
     """
     groups: list[Object] = []
     for path in ("/api", "/apis"):
@@ -178,7 +178,7 @@ async def find_kind(client: Client, name: str) -> Resource:
 
 
 def matching_kind(name: str, groups: Iterable[Object]) -> Resource | None:
-    """The first that is called so; the core group comes first."""
+    """First kind with this name; the core group comes first."""
     wanted, _, group = name.lower().partition(".")
     for resource, names in _served(groups):
         if wanted in names and (not group or f"{resource.group}.".startswith(f"{group}.")):

@@ -1,4 +1,4 @@
-"""`kubectl mr tree`: Secrets, the objects in them, what these own, and the health of all of them."""
+"""`kubectl mr tree`: Secrets, the objects in them, the objects that these own, and the health of all of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Source:
 
 
 async def sources_of(decoded: DecodeResult, discovery: Discovery) -> dict[str, Source]:
-    """By object key; of an object that comes twice, the last."""
+    """Sources by object key; if an object occurs twice, the last."""
     found: dict[str, Source] = {}
     for item in decoded.objects:
         try:
@@ -74,7 +74,7 @@ async def sources_of(decoded: DecodeResult, discovery: Discovery) -> dict[str, S
 
 
 def everything(managed_resource: Object, sources: Mapping[str, Source]) -> list[Object]:
-    """References of what is listed, and of what is in the Secrets only."""
+    """References of listed objects, and of those that are only in the Secrets."""
     references = {key_of_reference(reference): reference for reference in listed_in(managed_resource)}
     return [*references.values(), *(s.reference for name, s in sources.items() if name not in references)]
 

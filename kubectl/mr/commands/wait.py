@@ -25,11 +25,11 @@ from kubectl.session import Session, on_cluster
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, goal: Goal, timeout: str
 ) -> int:
-    """Shows what is still missing, and which objects block a deletion and why. Exit code 1 if it took too long."""
+    """Shows missing conditions, and objects that block a deletion with the reason. Exit code 1 if it took too long."""
     patience = seconds_of(timeout)
     demand_selection(names, all_here=all_here, everywhere=everywhere)
     if names:
-        wanted = [session.key(name) for name in names]  # that are perhaps gone already
+        wanted = [session.key(name) for name in names]  # may be gone already
     else:
         found = await managed_resources.selected(session, (), all_here=all_here, everywhere=everywhere)
         wanted = [key(obj) for obj in found]
