@@ -117,8 +117,7 @@ def seconds_until(moment: datetime, now: datetime, *, longest: float) -> float:
     """Seconds until a moment: at least 0, and at most `longest`.
 
     Clocks of different machines differ, by hours at times. A wait until a moment that another machine has written must
-    not
-    exceed the period that ends at the moment.
+    not exceed the period that ends at the moment.
     """
     return min(max((moment - now).total_seconds(), 0.0), longest)
 

@@ -12,8 +12,7 @@ another writer. The API server records in `metadata.managedFields` the manager t
 - A field that only the manifest has is drift: it was removed by another writer or dropped by the API server, and
   removals are not recorded. Values that the API server is known not to store (null, empty lists and mappings; for
   built-in kinds 0 and false as well) do not count, `stringData` of a Secret is compared with its `data`, and fields
-  that
-  were already missing in the response to our own write (`dropped_fields`) would be missing after another one, too.
+  that were already missing in the response to our own write (`dropped_fields`) would be missing after another one, too.
 
 In case of doubt, it is drift.
 """

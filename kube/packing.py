@@ -78,7 +78,7 @@ class _Recent:
             return  # another thread has unpacked it meanwhile
         self._objects[packed] = obj, size
         self._size += size
-        # The last one stays regardless of its size: it is about to be read.
+        # The last one stays regardless of its size: the caller is about to read it.
         while self._size > self._limit and len(self._objects) > 1:
             _, (_, freed) = self._objects.popitem(last=False)
             self._size -= freed

@@ -47,8 +47,7 @@ class Resource:
 
         Raises:
             NotFound: no object can have this name; the API server decodes slashes in any notation, so that the path
-            would
-                lead to another object.
+            would lead to another object.
         """
         parts = ["/apis" if self.group else "/api", self.api_version]
         if self.namespaced and namespace:

@@ -96,7 +96,7 @@ def load(text: bytes | str, *, budget: Budget, first_line: int = 1) -> Any:
 
 
 def _expanded(root: Node, budget: Budget, nodes: int) -> Any:
-    """Value of a document of so many nodes."""
+    """Value of a document with this number of nodes."""
     before = budget.values
     budget.values = limit = min(before, nodes + budget.expanded)
     try:

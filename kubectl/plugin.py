@@ -1,6 +1,5 @@
 """Command line of a plugin, of which there are three. A command's module is imported when it is used: `get` must not
-pay
-for the imports of `admit`.
+pay for the imports of `admit`.
 
     PLUGIN = Plugin("mr", {"get": "List ..."}, package="kubectl.mr.commands")
 

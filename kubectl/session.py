@@ -72,7 +72,7 @@ class Session:
 
 
 async def gathered(work: Callable[[A], Awaitable[R]], of: Iterable[A], *, at_once: int) -> list[R]:
-    """Results of the work on each item, in their order, on so many at once."""
+    """Results of the work on each item, in their order, with a limit of concurrency."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(each: A) -> R:

@@ -142,8 +142,7 @@ class ObjectSets:
         """Make these the objects of an owner; an empty set removes all of its objects.
 
         Args: previous: further kinds that it may have had objects of, in addition to those of the objects, of earlier
-        calls
-            and of other owners.
+            calls and of other owners.
         """
         changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
         objects = list(objects)

@@ -374,9 +374,8 @@ def warning_texts(headers: Iterable[str]) -> list[str]:
     """Warnings of an API server in addition to its answer, each once, in their order.
 
     Headers `Warning` of RFC 7234, section 5.5, with the code 299; others are ignored. They name unknown fields,
-    deprecated
-    versions, and reports of admission. Any proxy may add some, so they are read within bounds, and reduced to printable
-    characters.
+    deprecated versions, and reports of admission. Any proxy may add some, so they are read within bounds, and reduced
+    to printable characters.
     """
     found: dict[str, None] = {}
     for header in headers:

@@ -12,8 +12,7 @@ written after the list was made.
 
 The history of a cluster that was restored from a backup is rewound: its objects get older. If one watch detects that
 (see `kube.runtime.watch`), all start over. Until then, `unverified`, nothing derived from the stores may be written;
-and
-from then on, `history_rewound`, until all state remembered outside the stores has been forgotten.
+and from then on, `history_rewound`, until all state remembered outside the stores has been forgotten.
 """
 
 import asyncio

@@ -547,8 +547,7 @@ class Client:
         alone.
 
         For kinds with very large objects, a page has fewer than `limit`. `at` is the resourceVersion to list at,
-        instead
-        of the present; raises Gone if the API server has forgotten it.
+        instead of the present; raises Gone if the API server has forgotten it.
 
         `paging` counts the bytes of a list of several pages.
         """
@@ -701,7 +700,7 @@ class Client:
 
 
 def pause_before_retry(retry_after: float, *, retries: int) -> float:
-    """Seconds to wait after so many retries: the request of the API server, within bounds.
+    """Seconds to wait before the next retry: as requested by the API server, within bounds.
 
     A client that may come back at once waits longer each time: else many of them would keep the API server from
     recovering.

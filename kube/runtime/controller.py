@@ -51,7 +51,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """All is well so far; reconcile again after so many seconds (at once if zero or less)."""
+    """All is well so far; reconcile again after `seconds` (at once if zero or less)."""
 
     seconds: float
     priority: Priority | None = None

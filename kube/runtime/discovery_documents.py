@@ -1,8 +1,7 @@
 """Kinds that an API server serves, according to its discovery documents.
 
 An API server answers a path that it does not serve with the text `404 page not found`. So does any proxy in front of
-it,
-for any path, when it can't find the API server. So this text proves nothing: only the list of all group versions
+it, for any path, when it can't find the API server. So this text proves nothing: only the list of all group versions
 counts, a JSON document that no proxy has. A group version that is in this list and can't be read is an error.
 """
 

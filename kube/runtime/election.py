@@ -219,8 +219,7 @@ class LeaderElector:
         self.tenure = Tenure(renew_deadline=settings.renew_deadline, now=now)
         self.annotations: Mapping[str, str] = {}
         """Information about the holder: written into a lease that is created here, and kept current there. Only the
-        spec is
-        written of a lease that another program has created.
+        spec is written of a lease that another program has created.
         """
         self._client = client
         self._settings = settings

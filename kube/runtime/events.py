@@ -255,7 +255,7 @@ class EventRecorder:
             self._allowances.popitem(last=False)
 
     async def drain(self, timeout: float) -> None:
-        """Give queued events so many seconds to be written; `run` has to be running."""
+        """Wait until queued events are written, at most `timeout` seconds; `run` has to be running."""
         try:
             async with asyncio.timeout(timeout):
                 await self._queue.join()

@@ -33,7 +33,7 @@ LONGEST_REST = 5.0
 _PAUSE = 3
 """Length of a pause, as a multiple of the time for the piece before."""
 _SEARCHED_SECONDS, _REST_AFTER_SEARCH = 0.001, 20
-"""A longer search for keys is followed by a rest of so many times its length, even if it finds few."""
+"""A longer search for keys is followed by a rest that is longer by this factor, even if it finds few."""
 MOST_STATES = 10
 
 

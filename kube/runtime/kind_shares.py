@@ -3,9 +3,9 @@
 A conversion webhook, an admission webhook or an aggregated API that accepts connections and never responds lets each
 request for its kinds wait for 30 seconds and more. Webhooks select namespaces, so each kind has a share in each
 namespace. Of requests that have waited for long, only few of a share, and of all together, continue. The others end,
-and
-so do new ones of this share, until it answers in time again, which the few that continue find out. Other namespaces are
-not affected: while a share gets no answers, passes that wait for it give their workers to others, see `handing_over`.
+and so do new ones of this share, until it answers in time again, which the few that continue find out. Other namespaces
+are not affected: while a share gets no answers, passes that wait for it give their workers to others, see
+`handing_over`.
 
 A busy API server, or one whose etcd elects a leader, lets all requests wait. That is no reason to end any. So a request
 is late only if nothing of its kind was answered for as long, or it has waited for very long, and if the API server

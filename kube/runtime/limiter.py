@@ -1,8 +1,7 @@
 """Shared, limited resources: requests to an API server, and memory. Waiters are served in order.
 
 The token bucket of a connection: at most `burst` requests at once, `qps` a second over time. All clients of a
-connection
-share one bucket, so that the configured figure is a real bound.
+connection share one bucket, so that the configured figure is a real bound.
 """
 
 import asyncio
@@ -103,7 +102,7 @@ class ByteBudget:
 
     @contextlib.asynccontextmanager
     async def hold(self, need: int) -> AsyncIterator[None]:
-        """Reserve so many bytes within the context. A request for more than the total gets all of it, alone."""
+        """Reserve `need` bytes within the context. A request for more than the total gets all of it, alone."""
         need = min(need, self._total)
         granted = asyncio.get_running_loop().create_future()
         self._waiting.append((need, granted))

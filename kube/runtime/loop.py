@@ -73,8 +73,7 @@ def enqueue_own(
     """Enqueue the key of an object that this process may be responsible for.
 
     A change of the responsibility leads to a pass, even if `when` is false, and ends the back-off of former failures.
-    An
-    object that leaves the view and comes back counts as one whose responsibility has changed.
+    An object that leaves the view and comes back counts as one whose responsibility has changed.
 
     Args:
         is_own: whether this process is responsible; `always` if the view has no other objects.
@@ -169,7 +168,7 @@ def enqueue_mapped(
 
 
 def enqueue_after(seconds: float, key: Key, *, when: Predicate[T]) -> EventHandler[T]:
-    """Enqueue one key for all objects, after so many seconds, so that simultaneous changes lead to one pass."""
+    """Enqueue one key for all objects, after `seconds`, so that simultaneous changes lead to one pass."""
 
     def handle(queue: Queue, change: Change[T]) -> None:
         if when(change):

@@ -3,8 +3,7 @@
 Names, labels and buckets are those of controller-runtime and client-go. The metric objects are made once, when
 this module is imported, in the default registry. Looking up a labelled child costs more than counting with it, so
 `ControllerMetrics` and `QueueMetrics` hold their children: they are resolved once per controller, and their series
-exist
-with value 0 from then on.
+exist with value 0 from then on.
 """
 
 from collections.abc import Callable

@@ -37,7 +37,7 @@ class Paging:
         self._token = ""
 
     def received(self, size: int) -> None:
-        """Count a page of so many bytes before it is decoded. Raises NotUnderstood: together they are too many."""
+        """Count a page of `size` bytes before it is decoded. Raises NotUnderstood: together they are too many."""
         self._bytes += size
         if self._has_most_bytes and self._bytes > MOST_BYTES:
             raise self._endless(f"more than {MOST_BYTES} bytes")

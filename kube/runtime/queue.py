@@ -77,7 +77,7 @@ class WorkQueue(Generic[K]):
         give_way: called to end the pass of a key for other flows, see `handing_over`; whether it ends. None: never.
         max_backoff: seconds, upper bound of the delay after repeated failures.
         now: monotonic seconds.
-        call_later: calls a function once after so many seconds; the running event loop's by default.
+        call_later: calls a function once after some seconds; the running event loop's by default.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class WorkQueue(Generic[K]):
         return self._running_flows.keys()
 
     def add_after(self, key: K, delay: float, priority: Priority | None = None) -> None:
-        """Add the key after so many seconds, or sooner if it was added for an earlier time already.
+        """Add the key after `delay` seconds, or sooner if it was added for an earlier time already.
 
         Without a priority the key keeps the one with which it runs.
         """

@@ -32,7 +32,7 @@ class Delays(Generic[K]):
     """Args:
     on_due: called with a key that is due; it takes the key or puts it again.
     now: monotonic seconds.
-    call_later: calls a function once after so many seconds.
+    call_later: calls a function once after some seconds.
     """
 
     def __init__(

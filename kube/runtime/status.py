@@ -170,8 +170,7 @@ class StatusWriter:
         answers are slow.
 
         Returns whether there is something to wait for; if not, nothing was done, and the caller uses `update`. `failed`
-        is
-        called if the write failed.
+        is called if the write failed.
         """
         waiting = self._waiting.get(key(obj))
         computes = [*waiting.computes, compute] if waiting is not None else [compute]

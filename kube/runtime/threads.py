@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Thread:
-    """Computes one thing after the other, or so many at once."""
+    """Computes one thing after the other, or `at_once` at a time."""
 
     def __init__(self, name: str, *, at_once: int = 1) -> None:
         self._executor = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix=name)

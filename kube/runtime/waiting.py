@@ -262,7 +262,7 @@ class Waiting:
             kept.add(view)
 
     async def _change(self, view: View[Object], event: asyncio.Event, seconds: float | None) -> None:
-        """Return when the event is set, or after so many seconds. Raises Untrusted."""
+        """Return when the event is set, or after `seconds`. Raises Untrusted."""
         pause = _LOOK_SECONDS if seconds is None else seconds
         while not event.is_set():
             if self._caches.is_behind(view):

@@ -13,8 +13,7 @@ bookmarks included, so nothing is lost; an event that is not newer than that is 
 is applied twice. 410 leads to a new list, and so does an event that can't be understood, since it would come again. A
 kind that is gone (see `kind_definitions`) reads as an empty list, once, and is requested again with back-off until
 `wake` signals that its CRD was created. One that is only not served is a failure: its objects are stored, so their
-known
-state stays.
+known state stays.
 
 **Silence is no failure**: objects of some kinds rarely change, and not all API servers send bookmarks. It is a reason
 to check whether the past is the same, and then for later changes.
@@ -362,8 +361,7 @@ class Watcher:
         """Reason why a kind that is not served may have objects; None if there are none.
 
         A watcher that has observed nothing yet, and may not read the definitions of the kind, ignores that: most of
-        these
-        kinds are ones that a cluster need not have.
+        these kinds are ones that a cluster need not have.
         """
         try:
             await require_gone(self._client, self.resource.api_version, self.resource.kind)

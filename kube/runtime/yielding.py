@@ -10,9 +10,8 @@ class Yielding:
     """Yields during a series of short steps, by one task or several.
 
     It measures the time since the start of the loop's round in which the series continues: a series that waited for
-    something has yielded already. Measuring CPU time instead, and yielding whenever other tasks had used it up, took 4
-    % of
-    the CPU of applying a thousand objects.
+    something has yielded already. Measuring CPU time instead, and yielding whenever other tasks had used it up, took
+    4 % of the CPU of applying a thousand objects.
     """
 
     def __init__(self) -> None:

@@ -19,8 +19,7 @@ from kubectl.style import GREEN, Line, Word, age, table
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, revision: int | None) -> None:
     """The newest comes last: all replicas get it. The label controller-revision-hash of each Shoot shows the revision
-    that it
-    has now. The cause is the annotation kubernetes.io/change-cause of the set at that time.
+    that it has now. The cause is the annotation kubernetes.io/change-cause of the set at that time.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

@@ -21,8 +21,7 @@ from kubectl.session import Session, on_cluster
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, to: int | None) -> None:
     """The numbers are those of kubectl mss history. Only the templates and the cause of the change are written; the
-    cause is
-    that of the revision.
+    cause is that of the revision.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

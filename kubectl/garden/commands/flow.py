@@ -36,8 +36,7 @@ _COLORS = {
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> None:
     """Shows the time of each task, what it waits for, errors, and what to do. The running flow is shown, else the last
     one; -o json has both. The request goes to the gardenlet through the API server of the seed: you need the right to
-    get
-    Leases, Pods and pods/proxy in its namespace garden.
+    get Leases, Pods and pods/proxy in its namespace garden.
     """
     resource, own = _asked_for(session, name)
     async with gardenlet_of(session, url) as gardenlet:

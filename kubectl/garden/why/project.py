@@ -194,8 +194,7 @@ _MOST_SUBJECTS = 5
 
 def _rights(project: Object, bindings: Iterable[Object]) -> Iterator[Finding]:
     """Report rights of others than members. Members may bind roles in the namespace to anyone, as far as their own
-    rights
-    go, and read tokens of ServiceAccounts. Both stay when their membership ends.
+    rights go, and read tokens of ServiceAccounts. Both stay when their membership ends.
 
     Args: bindings: all RoleBindings of its namespace.
     """
