@@ -20,7 +20,7 @@ from kubectl.style import BLUE, GREEN, RED, YELLOW, Line, Word, rendered
 
 
 class Output(StrEnum):
-    """Formats in place of a table."""
+    """Output formats of commands that show a table."""
 
     WIDE = "wide"
     JSON = "json"
@@ -29,7 +29,7 @@ class Output(StrEnum):
 
 
 class Form(StrEnum):
-    """Formats in place of text."""
+    """Output formats of commands that show text."""
 
     JSON = "json"
     YAML = "yaml"

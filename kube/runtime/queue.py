@@ -15,8 +15,8 @@ one event loop and without locks; one timer serves all delays.
 
 No key waits long because other namespaces have many. Changes precede bulk: deletions, and regular passes (the initial
 list, resyncs). Bulk never takes all workers, so one is always about to be free for a change; and each bulk key gets a
-turn after a few changes. Keys that are put off on purpose come when nothing else is left, or after many of the others:
-no stream of changes starves them. Within a priority flows take turns (`flow` returns the flow of a key, such as its
+turn after a few changes. Keys of priority `LAST` come when nothing else is left, or after many of the others: no stream
+of changes starves them. Within a priority flows take turns (`flow` returns the flow of a key, such as its
 namespace), and within a flow it is first in, first out. The last free workers go only to flows that have none in work:
 passes of one flow that never end stop no other flow. Where many flows hold all workers, passes that only wait give way
 to a flow that has none in work.

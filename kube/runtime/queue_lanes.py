@@ -10,7 +10,7 @@ from kube.runtime.priorities import CHANGE, LAST, PRIORITIES, Priority
 _TURNS = 4
 """Limit of turns in which bulk keys are passed over in favour of a higher priority while they wait."""
 _LAST_TURNS = 40
-"""The same limit for keys that are put off."""
+"""The same limit for keys of priority `LAST`."""
 
 K = TypeVar("K", bound=Hashable)
 

@@ -7,8 +7,8 @@
 
 The object is watched, mostly alone, for the duration of the wait. A text states the missing conditions, so that the
 waiting caller can report it (`report`). The API server has to confirm that an object is gone: a watch may be behind. If
-there is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then: no
-certificate becomes valid by waiting, so that ends it.
+there is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then; an
+untrusted certificate ends the wait, since waiting does not make it valid.
 """
 
 import asyncio
