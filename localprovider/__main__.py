@@ -17,7 +17,7 @@ def _compose() -> "Compose[LocalProviderConfiguration]":
 
 def main() -> None:
     begin()
-    # Not before: this takes most of the time of a start.
+    # Late, since this takes most of the startup time.
     from config import local_provider
     from gardener.distribution import version
     from process.program import Program, run

@@ -1,4 +1,4 @@
-"""What the local provider consists of, beside what all programs do; see `process.composition`."""
+"""Parts of the local provider, in addition to those of every program; see `process.composition`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ def compose(base: Composition[LocalProviderConfiguration]) -> Parts:
         return [
             *(declare(seed, actuator, world, workers=workers) for actuator in ACTUATORS),
             *runner.control_loops(),
-            # A Shoot on a seed that is one itself becomes none: whoever owns that could make it so.
+            # A Shoot on a seed that is a Shoot cannot become a seed: its owner could cause that.
             *([] if config.seed_is_shoot else [declare_seeds(seed, runner.pods(), workers=workers)]),
         ]
 

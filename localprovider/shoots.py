@@ -1,4 +1,6 @@
-"""The cluster of a Shoot, as its administrator: by the kubeconfig that the gardenlet keeps in its namespace."""
+"""Connections to the cluster of a Shoot as administrator, by the kubeconfig that the gardenlet keeps in its
+namespace.
+"""
 
 import base64
 from collections.abc import AsyncIterator
@@ -20,36 +22,61 @@ _USER_AGENT = "local-provider"
 
 
 async def runs(seed: Client, namespace: str) -> bool:
-    """Whether there is to be an API server, and so may be Nodes. Raises KubeError."""
+    """Whether the API server is expected to run, so that there may be Nodes.
+
+    Raises:
+        KubeError: the seed refused a request, or could not be reached.
+    """
     found = await seed.find(DEPLOYMENTS, Key(namespace, APISERVER))
     return found is not None and not is_deleting(found) and integer(at(found, "spec", "replicas")) > 0
 
 
 async def is_asleep(seed: Client, namespace: str) -> bool:
-    """Whether the Shoot is to sleep. Raises KubeError."""
+    """Whether the Shoot has to be hibernated.
+
+    Raises:
+        KubeError: the seed refused a request, or could not be reached.
+    """
     return at(await _spec(seed, namespace), "hibernation", "enabled") is True
 
 
 async def network_of_nodes(seed: Client, namespace: str) -> str:
-    """That the Shoot asks for; empty: it leaves the choice to its provider. Raises KubeError."""
+    """Return the network that the Shoot requests; empty if its provider may choose.
+
+    Raises:
+        KubeError: the seed refused a request, or could not be reached.
+    """
     return text(at(await _spec(seed, namespace), "networking", "nodes"))
 
 
 async def _spec(seed: Client, namespace: str) -> Object:
-    """As extensions see the Shoot. Raises KubeError."""
+    """Return the spec of the Shoot as extensions see it.
+
+    Raises:
+        KubeError: the seed refused a request, or could not be reached.
+    """
     cluster: Object = await seed.find(CLUSTERS, namespace) or {}
     return mapping_at(cluster, "spec", "shoot", "spec")
 
 
 async def kubeconfig(seed: Client, namespace: str) -> bytes:
-    """With a token, which is renewed; empty: there is none yet. Raises KubeError."""
+    """Return the kubeconfig with a token, which is renewed; empty if there is none yet.
+
+    Raises:
+        KubeError: the seed refused a request, or could not be reached.
+    """
     secret = await seed.find(SECRETS, Key(namespace, _KUBECONFIG)) or {}
     return base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
 
 
 @asynccontextmanager
 async def connected(seed: Client, namespace: str) -> AsyncIterator[Client]:
-    """Raises ReconcileError: there is no kubeconfig yet; KubeError."""
+    """Connect to the cluster of a Shoot.
+
+    Raises:
+        ReconcileError: there is no kubeconfig yet.
+        KubeError: the seed refused a request, or could not be reached.
+    """
     try:
         content = await kubeconfig(seed, namespace)
         connection = connection_of_kubeconfig(content, origin=f"of Secret {namespace}/{_KUBECONFIG}")

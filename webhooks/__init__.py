@@ -1,1 +1,1 @@
-"""The admission server: what API servers ask before they store an object."""
+"""Admission server, called by API servers before they store an object."""

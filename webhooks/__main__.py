@@ -1,11 +1,11 @@
-"""The admission server, `python -m webhooks --config FILE`, and what is done around it: see `webhooks.program`."""
+"""Entry point of the admission server, `python -m webhooks --config FILE`, and of its tools; see `webhooks.program`."""
 
 from process.lifetime import begin
 
 
 def main() -> None:
     begin()
-    # Not before: this takes most of the time of a start.
+    # Late, since this takes most of the startup time.
     from webhooks.program import start
 
     start()

@@ -1,8 +1,8 @@
-"""An admission request and its answers, as handlers see them; `webhooks.review` carries them over the wire.
+"""Admission requests and answers as handlers see them; `webhooks.review` converts them from and to JSON.
 
 A handler gets a `Request` and returns an `Answer`. Most webhooks are simpler than that: they change one object of the
-request, or accept or refuse it. For these there are wrappers in `webhooks.generic`, so that a webhook's module holds
-nothing but its rule.
+request, or accept or refuse it. `webhooks.generic` has wrappers for these, so that a webhook's module holds nothing but
+its rule.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,7 +31,7 @@ class ResourceName(NamedTuple):
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who sent the request, after impersonation."""
+    """User that sent the request, after impersonation."""
 
     name: str = ""
     groups: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What the API server asks; empty strings and None where it says nothing."""
+    """Request of the API server; absent values are empty strings and None."""
 
     uid: str
     kind: Kind
@@ -49,9 +49,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """`CREATE`, `UPDATE`, `DELETE`, `CONNECT`."""
     name: str
     namespace: str
-    """Authoritative: the object's own may be missing when it is created."""
+    """Authoritative: a new object may lack its own."""
     object: Any = None
-    """The JSON of the object as it would be stored; anything at all, until a handler has looked."""
+    """JSON of the object as it would be stored; of any type until a handler has checked it."""
     old_object: Any = None
     options: Any = None
     """CreateOptions, UpdateOptions, or DeleteOptions, as JSON."""
@@ -64,12 +64,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Allowed:
     message: str = ""
     warnings: tuple[str, ...] = ()
-    """What the API server passes on to the user."""
+    """Passed on to the user by the API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Allowed, as `after` instead of `before`; equal ones make no patch."""
+    """Allowed, with `after` instead of `before`; no patch if they are equal."""
 
     before: Object
     after: Object
@@ -93,7 +93,7 @@ class Errored:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Refused with a whole Kubernetes Status, handed through as it is."""
+    """Refused with a complete Kubernetes Status, passed through unchanged."""
 
     status: Object
     warnings: tuple[str, ...] = ()
@@ -105,11 +105,11 @@ Handler = Callable[[Request], Awaitable[Answer]]
 
 
 class Refusal(Exception):
-    """Raised by a rule that can't go on; `answer` is what the API server gets.
+    """Raised by a rule that cannot continue; the API server gets `answer`.
 
-    A `kube.errors.ApiError` that a rule lets through becomes a `Failure` with that Status, wherever it stands in the
-    chain of causes; other errors of talking to an API server become a `Denied` with their text. Anything else is a
-    mistake in the rule.
+    A `kube.errors.ApiError` raised by a rule becomes a `Failure` with that Status, at any position in the chain of
+    causes; other errors of communication with an API server become a `Denied` with their text. Any other exception is a
+    bug in the rule.
     """
 
     def __init__(self, answer: Denied | Errored | Failure) -> None:
@@ -118,4 +118,4 @@ class Refusal(Exception):
 
 
 Mutation = Callable[[Request, Object], Awaitable[None]]
-"""Changes the object in place, and touches nothing but what its rule is about. Raises as `Refusal` says."""
+"""Change the object in place, only where the rule applies; see `Refusal` for errors."""

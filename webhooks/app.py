@@ -1,6 +1,6 @@
-"""What the admission server consists of, beside what all programs do; see `process.composition`.
+"""Parts of the admission server, in addition to those of every program; see `process.composition`.
 
-    caches          what handlers read of the clusters; with them, the certificate is loaded
+    caches          objects of the clusters that handlers read; the certificate is loaded with them
     serving         the HTTPS server
 
 There is no leader: every replica serves.

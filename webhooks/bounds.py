@@ -1,19 +1,19 @@
-"""What a review may hold, from any client: how many values its JSON has, and each object in it.
+"""Limits of a review from any client: number of values in its JSON, and in each object in it.
 
 A value takes much more memory than its text, and time in every step: a body of seven megabytes may have millions.
-Counting is for what is long enough to have too many. All else costs a look at its length.
+Values are only counted in bodies that are long enough to have too many.
 
-An update has an object twice, as it is and as it was. What a single object may have is therefore less than half of what
-a review may have: what can be created can be updated. Managed fields do not count, since each client that writes an
-object adds to them; where a review has too many values with them, they are left out before it is parsed.
+An update contains an object twice, new and old. The limit of a single object is therefore less than half of that of a
+review: every object that can be created can be updated. Managed fields do not count, since each client that writes an
+object adds to them; if a review has too many values with them, they are removed before parsing.
 """
 
 import msgspec
 
 MAX_VALUES = 250_000
-"""Of a body. The largest objects, CloudProfiles of a megabyte, have some fifty thousand; an update has two of them."""
+"""Values of a body. The largest objects, CloudProfiles of a megabyte, have some fifty thousand; an update has two."""
 MAX_VALUES_OF_OBJECT = 100_000
-"""Of an object that is created or grows, without its status. What is left of a review is for two of these."""
+"""Values of an object that is created or grows, without its status. The rest of a review has room for both versions."""
 
 _SEPARATORS = b",[{"
 _MANAGED_FIELDS = "managedFields"
@@ -25,13 +25,21 @@ class TooManyValues(ValueError):
 
 
 def demand_few_values(body: bytes) -> None:
-    """Raises: TooManyValues."""
+    """Refuse a body with too many values.
+
+    Raises:
+        TooManyValues: it has more than `MAX_VALUES`.
+    """
     if _has_more(body, MAX_VALUES):
         raise TooManyValues(str(MAX_VALUES))
 
 
 def with_few_values(body: bytes) -> bytes:
-    """The body of a review, if need be without managed fields. Raises: TooManyValues."""
+    """Return the body of a review, if necessary without managed fields.
+
+    Raises:
+        TooManyValues: it has too many values even without them.
+    """
     if _has_more(body, MAX_VALUES):
         body = _without_managed_fields(body)
         demand_few_values(body)
@@ -39,14 +47,15 @@ def with_few_values(body: bytes) -> bytes:
 
 
 def demand_small_object(size: int, obj: object, old: object) -> None:
-    """Who has too many already may go on, without more of them.
+    """Refuse an object with too many values, unless it had as many before.
 
     Args:
-        size: of the body that both are from.
-        obj: as it is to be stored.
-        old: what it replaces; None: nothing.
+        size: bytes of the body that contains both objects.
+        obj: object to store.
+        old: object that it replaces; None if there is none.
 
-    Raises: TooManyValues.
+    Raises:
+        TooManyValues: it has more than `MAX_VALUES_OF_OBJECT`, and more than before.
     """
     if size <= MAX_VALUES_OF_OBJECT:
         return  # an empty list counts twice, and takes three bytes
@@ -56,7 +65,7 @@ def demand_small_object(size: int, obj: object, old: object) -> None:
 
 
 def _written(obj: object) -> object:
-    """What its authors write of an object."""
+    """Parts of an object that its authors write: without status and managed fields."""
     if not isinstance(obj, dict):
         return obj
     written = {name: value for name, value in obj.items() if name != "status"}
@@ -66,7 +75,7 @@ def _written(obj: object) -> object:
 
 
 def _values_of(value: object) -> int:
-    """Counted as in a body: lists and objects without anything in them count twice."""
+    """Number of values, counted as in a body: empty lists and objects count twice."""
     count, left = 0, [value]
     while left:
         each = left.pop()
@@ -78,14 +87,16 @@ def _values_of(value: object) -> int:
 
 
 def _has_more(text: bytes, most: int) -> bool:
-    # A value takes two bytes at least, and each but the first follows a comma or is the first of a list or an object.
+    # A value takes at least two bytes, and each but the first follows a comma or begins a list or an object.
     return len(text) > 2 * most and _separators(text) >= most and _has_too_many(text, most)
 
 
 def _has_too_many(text: bytes, most: int) -> bool:
-    """Without what is in strings. What follows a mistake does not matter, since there the parser stops."""
+    """Whether too many values are outside of strings; text after a syntax error is irrelevant, as the parser stops
+    there.
+    """
     text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # With the names of fields there are at most two strings for a value.
+    # Field names included, there are at most two strings per value.
     if text.count(b'"') > 4 * most:
         return True
     return _separators(b"".join(text.split(b'"')[::2])) >= most
@@ -116,7 +127,7 @@ class _Review(msgspec.Struct):
 
 
 def _without_managed_fields(body: bytes) -> bytes:
-    """The body of a review; as it is, if it is none."""
+    """Body of a review without managed fields; unchanged if it is no review."""
     try:
         request = msgspec.json.decode(body, type=_Review).request
     except (msgspec.MsgspecError, RecursionError):

@@ -1,14 +1,14 @@
 """All changes of pods in one call: `/webhooks/pods`, and `/webhooks/pods/target` for a target instance.
 
 A pod passes up to eight mutating webhooks one after another, and each round trip costs the API server far more than the
-change. Here the chain that the API server would go through is gone through at once, on one parsed object, and makes one
-patch. Each link has its own selectors, failure policy and time-out, from the descriptor that separate configurations
-are generated from, and sees the pod as the links before it left it.
+change. This handler runs the same chain at once, on one parsed object, and returns one patch. Each link has its own
+selectors, failure policy and timeout, from the descriptor that separate configurations are generated from, and sees the
+pod as changed by the links before it.
 
-What all links demand, the API server has checked already; see `webhooks.configurations.registrations`.
+The API server has already checked the conditions that all links share; see `webhooks.configurations.registrations`.
 
-A refusal is a refusal, whatever the failure policy, as it is between API server and webhook. A link that takes too long
-or breaks fails: with the policy `Ignore` the pod is as if it had not been asked. To that end the chain starts over
+A refusal counts regardless of the failure policy, as between API server and webhook. A link that takes too long or
+breaks fails: with the policy `Ignore` the pod is as if the link had not been called. For this the chain restarts
 without it, which costs nothing as long as nothing fails.
 """
 
@@ -41,7 +41,7 @@ _SHAPE = pod({"metadata": METADATA})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One of the webhooks, and when it is asked."""
+    """One of the webhooks, with the conditions under which it is called."""
 
     name: str
     mutation: Mutation
@@ -52,7 +52,7 @@ class Link:
 
 
 def links(entries: Sequence[Registration], combined: Registration, mutations: Mapping[str, Mutation]) -> list[Link]:
-    """The chain for these entries, without what the API server has checked for the combined one."""
+    """Chain of these entries, without conditions that the API server has checked for the combined one."""
     return [
         Link(
             name=entry.name,
@@ -77,7 +77,7 @@ def chain(of: Sequence[Link], labels_of_namespace: LabelsOfNamespace) -> Handler
         try:
             _SHAPE.demand(request.object)
             of_namespace = await labels_of_namespace(request.namespace) if needs_namespace else {}
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+        except Exception as error:  # noqa: BLE001 - every error is answered
             return answer_to(error)
         remaining = [link for link in of if link.namespaces.matches(of_namespace)]
         while True:
@@ -92,7 +92,7 @@ def chain(of: Sequence[Link], labels_of_namespace: LabelsOfNamespace) -> Handler
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A link failed that pods can do without."""
+    """A link with the failure policy `Ignore` failed."""
 
     link: Link
     error: Exception
@@ -108,7 +108,7 @@ async def _go_through(of: Sequence[Link], request: Request) -> Answer | _Failed:
                 if link.objects.matches(labels(after)):
                     limit.reschedule(now() + link.timeout)
                     await link.mutation(request, after)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+    except Exception as error:  # noqa: BLE001 - every error is answered
         assert link is not None
         if isinstance(error, TimeoutError) and limit.expired():
             late = Errored(500, f'failed calling webhook "{link.name}": no answer within {link.timeout:g}s')
@@ -134,7 +134,7 @@ def is_enabled(config: ResourceManagerConfiguration) -> bool:
 
 
 def handler(config: ResourceManagerConfiguration, mode: Mode, state: SharedListers) -> Handler:
-    """The handler for all enabled webhooks of pods, as an instance of that mode would register them."""
+    """Return the handler of all enabled webhooks of pods, as an instance of that mode would register them."""
     instance = Instance(mode=mode)
     combined = next(entry for entry in mutating(config.webhooks, instance, combined=True) if entry.path == PATHS[mode])
     of = links(pods(config.webhooks, instance), combined, mutations(config, state))

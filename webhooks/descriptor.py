@@ -1,5 +1,5 @@
-"""One descriptor a webhook, from which everything else derives: routes, webhook configurations, the combined webhook of
-pods, metrics, the table in the documentation.
+"""One descriptor per webhook, from which everything else derives: routes, webhook configurations, the combined webhook
+of pods, metrics, the table in the documentation.
 
 Each module of `webhooks.handlers` ends with the descriptor of its webhook, and `webhooks.registry` lists them. A
 `MutatingWebhook` is made of a rule that changes an object in place, a `HandlerWebhook` answers requests itself, an
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from config.webhooks.schema import Webhooks as GardenWebhooks
 
     Section = ResourceManagerWebhooks | GardenWebhooks
-    """`webhooks` of a configuration; a program imports its own alone."""
+    """Section `webhooks` of a configuration; each program imports only its own."""
 
 
 class Settings(Protocol):
@@ -34,18 +34,18 @@ class Settings(Protocol):
 S = TypeVar("S", bound=Settings)
 
 Selects = Selector | Callable[[Instance], Selector]
-"""A label selector, which may depend on whose webhook it is."""
+"""Label selector, which may depend on the instance."""
 
 _NO_STATIC_PODS = where("static-pod", "NotIn", "true")
-"""The mirror pod of a static pod has to be as its manifest and cannot be changed."""
+"""The mirror pod of a static pod must equal its manifest and cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Call):
-    """What API servers ask a webhook about."""
+    """Requests that API servers send to a webhook."""
 
     name: str = ""
-    """Without the domain that all names end in; empty: the name of the webhook."""
+    """Name without the common domain; defaults to the name of the webhook."""
     namespaces: Selects = EVERYTHING
     objects: Selects = EVERYTHING
 
@@ -53,22 +53,22 @@ class Entry(Call):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook(ABC, Generic[S]):
     name: str
-    """In logs and spans; `-` as `_`, it is the field of the configuration's section `webhooks`."""
+    """Name in logs and spans, and with `_` for `-` the field of section `webhooks` in the configuration."""
     path: str
-    """At which it is asked, and the label of its metrics."""
+    """Path of its requests, also the label of its metrics."""
     settings: type[S]
     entries: tuple[Entry, ...] = ()
     validating: bool = False
-    """Whether its entries belong into a ValidatingWebhookConfiguration."""
+    """Whether its entries belong in a ValidatingWebhookConfiguration."""
     public: bool = False
-    """Whether everybody is answered, also where clients have to show a certificate."""
+    """Whether every client is answered, even where clients need a certificate."""
 
     @abstractmethod
     def endpoint(self, settings: S, state: SharedListers) -> Endpoint:
-        """What answers at the path."""
+        """Return the endpoint that serves the path."""
 
     def key_in(self, webhooks: "Section") -> str:
-        """The key of its settings in the configuration."""
+        """Return the key of its settings in the configuration."""
         (name,) = (member.name for member in members(type(webhooks)) if member.attribute == self._field)
         return f"webhooks.{name}"
 
@@ -107,7 +107,7 @@ def _selector(selects: Selects, instance: Instance) -> Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutatingWebhook(Webhook[S]):
-    """Changes objects in place. One that is about pods is part of the combined webhook, too."""
+    """Change objects in place. A webhook for pods is part of the combined webhook, too."""
 
     mutation: Callable[[S, SharedListers], Mutation]
 
@@ -121,7 +121,7 @@ class MutatingWebhook(Webhook[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerWebhook(Webhook[S]):
-    """Decides what to answer by itself."""
+    """Answer requests by itself."""
 
     handler: Callable[[S, SharedListers], Handler]
 
@@ -131,7 +131,7 @@ class HandlerWebhook(Webhook[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationWebhook(Webhook[S]):
-    """Answers SubjectAccessReviews. API servers find it by a file of theirs, not by a webhook configuration."""
+    """Answer SubjectAccessReviews. API servers know it from a file of theirs, not from a webhook configuration."""
 
     authorizer: Callable[[S, SharedListers], Endpoint]
 
@@ -141,9 +141,9 @@ class AuthorizationWebhook(Webhook[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook(Webhook[S]):
-    """Answers ConversionReviews. API servers find it by the CustomResourceDefinition.
+    """Answer ConversionReviews. API servers know it from the CustomResourceDefinition.
 
-    They show no certificate to it; the answer follows from the question alone.
+    They show no certificate to it; the answer depends on the request alone.
     """
 
     public: bool = True

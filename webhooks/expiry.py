@@ -1,12 +1,12 @@
-"""Until when a certificate is valid, read out of its DER without `cryptography`.
+"""Expiry of a certificate, read from its DER without `cryptography`.
 
-Importing that library costs 7.5 to 8 MiB, a seventh of the 54 MiB of a webhook server, and nothing else there needs it.
+Importing that library costs 7.5 to 8 MiB, a seventh of the 54 MiB of a webhook server, which needs it for nothing else.
 
     Certificate     SEQUENCE { tbsCertificate, ... }
     tbsCertificate  SEQUENCE { version [0] (may be missing), serialNumber, signature, issuer, validity, ... }
     validity        SEQUENCE { notBefore, notAfter }
 
-Only what is passed over on the way to the time is looked at; whether a certificate is good is for OpenSSL to say.
+Only the elements up to the time are read; OpenSSL decides whether a certificate is valid.
 """
 
 import datetime
@@ -15,13 +15,14 @@ import ssl
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _VERSION = 0xA0
 _FORMATS = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
-"""By tag: UTCTime and GeneralizedTime, in the only forms that certificates may use."""
+"""Formats by tag: UTCTime and GeneralizedTime, in the only forms that certificates may use."""
 
 
 def not_after(pem: bytes) -> float:
-    """Seconds since 1970 at which the first certificate of a file becomes invalid.
+    """Return the expiry of the first certificate of a file, in seconds since 1970.
 
-    Raises: ValueError: it can't be read.
+    Raises:
+        ValueError: it is unreadable.
     """
     start = pem.index(_BEGIN)
     first = pem[start : pem.index(_END, start) + len(_END)]
@@ -37,7 +38,7 @@ def not_after(pem: bytes) -> float:
 
 
 def _elements(der: bytes) -> list[tuple[int, bytes]]:
-    """What stands one after another, as tags and contents."""
+    """Split a sequence of elements into tags and contents."""
     found = []
     while der:
         tag, length, begin = der[0], der[1], 2

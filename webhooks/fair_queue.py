@@ -1,8 +1,8 @@
-"""A fair queue of large reviews: one of them is worked on at a time, and the users who sent them take turns.
+"""Fair queue of large reviews: one is processed at a time, and the users who sent them take turns.
 
-So what they hold in memory is bounded, and a user who sends many of them delays only their own. After a review that
-took long, all others get as much time. A review that waits for an answer of an API server does not block the next, and
-only so many bytes of such reviews are held at a time; one that finds no room is cancelled, and starts again later.
+This bounds the memory that they hold, and a user who sends many of them delays only their own. After a review that took
+long, all others get as much time. A review that waits for an answer of an API server does not block the next. The bytes
+of waiting reviews are limited; a review that exceeds the limit is cancelled, and restarts later.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from webhooks.offload import Offload
 T = TypeVar("T")
 
 LARGE = 32 << 10
-"""Bytes of a body that waits for its turn."""
+"""Size in bytes above which a body waits for its turn."""
 MOST_OF_A_USER = 64
-"""Large reviews of requests of one user that wait or are worked on."""
+"""Large reviews of requests of one user that wait or are processed."""
 
 WAITING_AT_ONCE = 1 << 20
 _LONG_SECONDS = 0.02
@@ -37,7 +37,7 @@ class TooManyReviews(Exception):
 
 
 def user_of(body: bytes) -> bytes:
-    """Who sent the request that a body is about; API servers write it before the objects. Empty: it is not there."""
+    """User that sent the request in a body; API servers write it before the objects. Empty if it is missing."""
     found = _USERNAME.search(body, 0, _BEFORE_USERNAME)
     return found[1] if found else b""
 
@@ -51,7 +51,11 @@ class FairQueue:
         self._of_user: Counter[bytes] = Counter()
 
     async def work(self, size: int, user: bytes, review: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of a review; called twice if need be. Raises: TooManyReviews."""
+        """Return the result of a review, which may be called twice.
+
+        Raises:
+            TooManyReviews: too many reviews of the user are pending.
+        """
         if self._of_user[user] >= MOST_OF_A_USER:
             raise TooManyReviews
         self._of_user[user] += 1
@@ -75,7 +79,7 @@ class FairQueue:
             return await (await self._begin(user, review))
 
     async def _begin(self, user: bytes, review: Callable[[], Coroutine[Any, Any, T]]) -> "asyncio.Task[T]":
-        """A review, as far as it gets without waiting for anything but its own steps."""
+        """Start a review, and run it as far as it gets without waiting for anything but its own steps."""
         now = asyncio.get_running_loop().time
         async with self._round_robin.of(user):
             if (pause := self._free_at - now()) > 0:
@@ -97,7 +101,7 @@ class FairQueue:
 
 
 class _RoundRobin:
-    """One at a time comes through; users take turns, and of one user who came first."""
+    """Lock whose holders take turns by user; each user's requests keep their order."""
 
     def __init__(self) -> None:
         self._is_taken = False

@@ -1,7 +1,7 @@
-"""Handlers made of a rule: `defaulter` of one that changes an object, `validator` of ones that accept or refuse it.
+"""Handlers made of a rule: `defaulter` from one that changes an object, `validator` from ones that accept or refuse it.
 
-A rule raises `Refusal` for what it has foreseen. Errors of talking to an API server are answers, too; see `answer_to`.
-What remains is a mistake in the rule itself, and goes up: `webhooks.review` answers and counts it.
+A rule raises `Refusal` for expected problems. Errors of communication with an API server become answers, too; see
+`answer_to`. Any other error is a bug in the rule itself, and is raised: `webhooks.review` answers and counts it.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,19 +19,19 @@ from webhooks.rules.shapes import Shape
 NOTHING_TO_DECODE = "there is no content to decode"
 
 Check = Callable[[Request, Object], None]
-"""Looks at a new object. Raises as a `Mutation` does."""
+"""Check a new object. Errors are those of a `Mutation`."""
 
 Comparison = Callable[[Request, Object, Object], None]
-"""Looks at a new object and the one that it replaces. Raises as a `Mutation` does."""
+"""Check a new object and the one that it replaces. Errors are those of a `Mutation`."""
 
 
 def copied(obj: Any) -> Any:
-    """An independent copy of plain JSON. This is the quickest way, ten times as quick as `copy.deepcopy`."""
+    """Return an independent copy of plain JSON; this is the fastest way, ten times as fast as `copy.deepcopy`."""
     return msgspec.to_builtins(obj)
 
 
 def in_place(shape: Shape, change: Callable[[Object], None]) -> Callable[[Any, Any], Mutation]:
-    """The mutation of a rule that needs nothing but the object: neither settings nor a look at the cluster."""
+    """Return the mutation of a rule that needs only the object: neither settings nor the cluster."""
 
     def mutation(_settings: Any, _state: Any) -> Mutation:
         async def mutate(_: Request, obj: Object) -> None:
@@ -44,7 +44,7 @@ def in_place(shape: Shape, change: Callable[[Object], None]) -> Callable[[Any, A
 
 
 def defaulter(mutation: Mutation) -> Handler:
-    """The handler that applies a mutation to the object of a request, whose kind and types the mutation checks."""
+    """Return the handler that applies a mutation to the object of a request; the mutation checks kind and types."""
 
     async def handle(request: Request) -> Answer:
         if request.operation == "DELETE":
@@ -54,7 +54,7 @@ def defaulter(mutation: Mutation) -> Handler:
         after = await offloaded(partial(copied, request.object))
         try:
             await mutation(request, after)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+        except Exception as error:  # noqa: BLE001 - every error is answered
             return answer_to(error)
         return Changed(request.object, after)
 
@@ -62,12 +62,12 @@ def defaulter(mutation: Mutation) -> Handler:
 
 
 def validator(create: Check, update: Comparison, delete: Check | None = None) -> Handler:
-    """The handler that asks `create` or `update`, which check kind and types, too.
+    """Return the handler that calls `create` or `update`, which check kind and types, too.
 
     Args:
-        create: for a new object.
-        update: for a changed one.
-        delete: only says whether the old object can be decoded; deletions are allowed.
+        create: checks a new object.
+        update: checks a changed object.
+        delete: checks only whether the old object can be decoded; deletions are allowed.
     """
 
     async def handle(request: Request) -> Answer:
@@ -86,7 +86,7 @@ def validator(create: Check, update: Comparison, delete: Check | None = None) ->
                     pass
                 case unknown:
                     return Errored(400, f'unknown operation "{unknown}"')
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+        except Exception as error:  # noqa: BLE001 - every error is answered
             return answer_to(error)
         return Allowed()
 
@@ -100,7 +100,7 @@ def _present(obj: Any) -> Any:
 
 
 def answer_to(error: Exception) -> Answer:
-    """The answer to the API server when a rule raises. A mistake of the rule is raised again."""
+    """Return the answer to the API server when a rule raises. A bug in the rule is raised again."""
     for cause in _causes(error):
         if isinstance(cause, Refusal):
             return cause.answer

@@ -1,8 +1,8 @@
-"""The metrics of admission, under the names that existing dashboards read; the label `webhook` is the path.
+"""Metrics of admission, under the names that existing dashboards read; the label `webhook` is the path.
 
-Every path counts for itself in plain numbers, and a collector reports them when they are scraped: with the library's
-own counters, which are made for threads, counting would take a tenth of the time of a request. The series of a path
-exist with value 0 as soon as it is served.
+Each path counts in plain numbers, and a collector reports them when they are scraped: with the library's own counters,
+which are made for threads, counting would take a tenth of the time of a request. The series of a path exist with value
+0 as soon as it is served.
 """
 
 from bisect import bisect_left
@@ -35,7 +35,7 @@ class PathMetrics:
         self.in_flight = 0
         self.statuses = {200: 0, 500: 0}
         self.refusals = {403: 0}
-        """By the code in the answer."""
+        """Number of refusals by the code in the answer."""
         self.seconds = 0.0
         self.buckets = [0] * (len(DECADE_BUCKETS) + 1)
 

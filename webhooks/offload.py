@@ -1,10 +1,10 @@
-"""What takes long, in a thread beside the event loop: others are served meanwhile, and it can be ended.
+"""Long steps in a thread next to the event loop, which serves others meanwhile and can end them.
 
-Steps of large reviews run so, one at a time, whatever webhook they are for: a handler awaits `offloaded` for each step
-that takes the longer the larger an object is. For all other reviews that is a call.
+Steps of large reviews run like this, one at a time, for all webhooks: a handler awaits `offloaded` for each step whose
+duration grows with the size of an object. For all other reviews this is a plain call.
 
-A thread keeps the event loop waiting for no longer than the interpreter takes to switch, but for single calls that do
-not give up its lock; those are as long as the bounds of a body permit.
+A thread blocks the event loop for no longer than the interpreter takes to switch, except for single calls that keep its
+lock, which are limited by the bounds of a body.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from typing import Generic, Never, TypeVar
 T = TypeVar("T")
 
 LONGEST_SECONDS = 4.0
-"""Processor time of a step, after which it is ended: an API server waits for ten seconds, and asks twice a write."""
+"""Processor time after which a step is ended: an API server waits for ten seconds, and sends each write twice."""
 
 _LOOK_EVERY_SECONDS = 0.05
 _SWITCH_SECONDS = 0.001
@@ -33,21 +33,22 @@ class TookTooLong(Exception):
 
 
 class Offload:
-    """The steps of one large review.
-
-    Args: one_at_a_time: shared by all of them.
-    """
+    """Steps of one large review; all of them share `one_at_a_time`."""
 
     def __init__(self, one_at_a_time: asyncio.Lock) -> None:
         self._one_at_a_time = one_at_a_time
         self.spent = 0.0
-        """Seconds of processor time, of all steps."""
+        """Seconds of processor time of all steps."""
         self.idle = asyncio.Event()
-        """Set while no step is at work, or waits to be."""
+        """Set while no step is running or waiting."""
         self.idle.set()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Raises: TookTooLong; what `work` raises."""
+        """Return the result of `work`, or raise its error.
+
+        Raises:
+            TookTooLong: it was ended.
+        """
         self.idle.clear()
         try:
             async with self._one_at_a_time:
@@ -61,21 +62,25 @@ class Offload:
 
 
 current: ContextVar[Offload | None] = ContextVar("offload", default=None)
-"""Of the review that a task is about; None: it is small."""
+"""Steps of the review of a task; None if it is small."""
 
 
 async def offloaded(work: Callable[[], T]) -> T:
-    """What a function returns, or raises; it must not touch the event loop. Raises also: TookTooLong."""
+    """Return the result of a function, or raise its error; it must not touch the event loop.
+
+    Raises:
+        TookTooLong: it was ended.
+    """
     offload = current.get()
     return work() if offload is None else await offload.run(work)
 
 
 class _Ended(BaseException):
-    """Raised in a thread whose time is over; no rule catches it."""
+    """Ends a thread whose time is over; no rule catches it."""
 
 
 class _Step(Generic[T]):
-    """A function in a thread of its own, so that what ends it can meet nothing else."""
+    """A function in a thread of its own, so that ending it affects nothing else."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -83,7 +88,7 @@ class _Step(Generic[T]):
         self._work = work
         self._outcome: Callable[[], T] = _took_too_long
         self._clock: int | None = None
-        """Of the thread's processor time."""
+        """Clock of the thread's processor time."""
         self._thread = threading.Thread(target=copy_context().run, args=(self._run,), name="review", daemon=True)
         self.spent = 0.0
 
@@ -104,7 +109,7 @@ class _Step(Generic[T]):
         return self._taken()
 
     def _taken(self) -> T:
-        """The outcome, of which nothing is kept: an error and its frames would keep the body of the review."""
+        """Return the outcome without keeping it: an error and its frames would keep the body of the review."""
         outcome, self._outcome = self._outcome, _took_too_long
         try:
             return outcome()
@@ -121,7 +126,7 @@ class _Step(Generic[T]):
             self._outcome = lambda: result
         except _Ended:
             pass
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+        except BaseException as error:  # noqa: BLE001 - it is raised by the function that awaits the result
             self._outcome = partial(_raised, error)
         self.spent = time.thread_time()
         with contextlib.suppress(RuntimeError):  # the event loop is closed
@@ -135,10 +140,10 @@ class _Step(Generic[T]):
         try:
             return 0.0 if self._clock is None else time.clock_gettime(self._clock)
         except OSError:
-            return 0.0  # it is over
+            return 0.0  # the thread has ended
 
     def _end(self) -> None:
-        """Again and again, until it is over: what is raised in a callback of the interpreter is lost."""
+        """Raise in the thread. Repeated until it ends, since exceptions in a callback of the interpreter are lost."""
         assert self._thread.ident is not None
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), ctypes.py_object(_Ended))
 

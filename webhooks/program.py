@@ -1,11 +1,11 @@
-"""The admission server, and what has to be done around it.
+"""The admission server, and tools for it.
 
     python -m webhooks --config FILE          serve
     python -m webhooks configurations …       print or install the webhook configurations
-    python -m webhooks certificates …         make and renew the certificates
-    python -m webhooks garden validate …      look at manifests of the garden API, offline
+    python -m webhooks certificates …         create and renew the certificates
+    python -m webhooks garden validate …      check manifests of the garden API, offline
 
-The commands beside the server have parsers of their own, in their packages.
+The tools have parsers of their own, in their packages.
 """
 
 import sys
@@ -76,7 +76,7 @@ def _garden(arguments: Sequence[str]) -> int:
 class Command:
     summary: str
     main: Callable[[Sequence[str]], int]
-    """Imports its package when it is called: the server does without it."""
+    """Imports its package when called: the server does not need it."""
 
 
 COMMANDS = {

@@ -1,6 +1,6 @@
 """All webhooks, in the order in which an API server calls them: those of the resource manager, or those of a garden.
 
-Which ones, the configuration says; the others are not imported, since they are large.
+The configuration determines which; the others are not imported, since they are large.
 """
 
 from typing import TYPE_CHECKING, Any

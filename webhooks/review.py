@@ -1,11 +1,11 @@
 """The AdmissionReview contract: from the bytes of a request to the bytes of its answer.
 
-Whatever is sent, the answer is an AdmissionReview: what is wrong with a request is said in it, by a code and a message
-of the status. What goes wrong before the request is known is answered without a uid, apiVersion and kind.
+The answer to any request is an AdmissionReview, which reports errors by a code and a message of the status. Errors
+before the request is decoded are answered without a uid, apiVersion and kind.
 
     body -> Request -> handler -> Answer -> response -> body
 
-`v1` and `v1beta1` differ in nothing that is read here; the answer is in the version of the question.
+`v1` and `v1beta1` do not differ in the fields read here; the answer has the version of the request.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -44,7 +44,7 @@ VERSIONS = frozenset({f"{GROUP}/v1", f"{GROUP}/v1beta1"})
 KIND = "AdmissionReview"
 
 TOO_LARGE = 7 * 1024**2
-"""Bytes of a body that is too large."""
+"""Size in bytes from which a body is too large."""
 
 MESSAGE_LENGTH = 32 << 10
 
@@ -52,18 +52,18 @@ _JSON = "application/json"
 
 
 Endpoint = Callable[[bytes, str], Coroutine[Any, Any, bytes]]
-"""From a body and its content type, both as they came, to the body of the answer, which is JSON."""
+"""Function from an unparsed body and its content type to the body of the answer, which is JSON."""
 
 
 class Review(NamedTuple):
-    """A request, and in which apiVersion its answer goes back."""
+    """A request, and the apiVersion of its answer."""
 
     api_version: str
     request: Request
 
 
 class Reviewer:
-    """Answers the reviews of one webhook; its name is for log and spans, its path for metrics."""
+    """Answers the reviews of one webhook; its name is for logs and spans, its path for metrics."""
 
     def __init__(self, name: str, handler: Handler, *, path: str) -> None:
         self._name = name
@@ -72,7 +72,7 @@ class Reviewer:
         self._log = get_logger(f"webhook.{name}")
 
     async def __call__(self, body: bytes, content_type: str) -> bytes:
-        """The answer to a body, as it came."""
+        """Return the answer to an unparsed body."""
         if not body:
             return self._failed(400, "request body is empty")
         if len(body) >= TOO_LARGE:
@@ -95,7 +95,7 @@ class Reviewer:
         except (TooManyValues, TookTooLong) as error:
             self._log.warning("Request costs too much", **_described(request), error=str(error))
             return await self._answered(review, Errored(413, str(error)))
-        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and needs an answer
             panics.inc()
             self._log.error("Handler crashed", **_described(request), error=error)
             if (span := tracing.recording()) is not None:
@@ -117,7 +117,7 @@ class Reviewer:
 
 
 def media_type(content_type: str) -> str:
-    """Without parameters such as a charset, which JSON does not have."""
+    """Return the type without parameters such as a charset, which JSON does not have."""
     return content_type.partition(";")[0].strip().lower()
 
 
@@ -127,7 +127,7 @@ def _described(request: Request) -> dict[str, Any]:
 
 
 def _attributes(webhook: str, request: Request, response: Object) -> Attributes:
-    """What the span of a request says. Nothing of the object itself: it may be a Secret."""
+    """Attributes of the span of a request, without parts of the object itself: it may be a Secret."""
     patch, code = response.get("patch"), response["status"].get("code")
     attributes: dict[str, Value] = {
         "admission.webhook": webhook,
@@ -151,7 +151,7 @@ def _attributes(webhook: str, request: Request, response: Object) -> Attributes:
 
 
 class _Fields(msgspec.Struct, rename="camel", gc=False):
-    """What is read of a review. Whatever may be missing may be null, too; what is not named here is passed over."""
+    """Fields of a review. All may be missing or null; unknown ones are ignored."""
 
 
 class _Kind(_Fields):
@@ -198,11 +198,11 @@ _NO_KIND, _NO_RESOURCE, _NO_USER = _Kind(), _Resource(), User()
 
 
 def read(body: bytes) -> Review:
-    """What a body asks.
+    """Decode the request of a body.
 
     Raises:
-        TooManyValues: it is not looked at.
-        ValueError: it is not JSON, or not an AdmissionReview; the text says why.
+        TooManyValues: it is too large to be decoded.
+        ValueError: it is not JSON, or not an AdmissionReview; the text has the reason.
     """
     body = with_few_values(body)
     try:
@@ -242,7 +242,7 @@ def _user(info: _User) -> User:
 
 
 def response_to(request: Request, answer: Answer) -> Object:
-    """The `response` of a review."""
+    """Return the `response` of a review."""
     match answer:
         case Changed():
             return _changed(request, answer)
@@ -276,12 +276,12 @@ def _changed(request: Request, answer: Changed) -> Object:
 
 
 def _shortened(message: str) -> str:
-    """The client chooses what is quoted, and one value may be quoted several times."""
+    """Limit a message: the client chooses the quoted values, and one may be quoted several times."""
     return message if len(message) <= MESSAGE_LENGTH else f"{message[:MESSAGE_LENGTH]}…"
 
 
 def failed(code: int, message: str) -> bytes:
-    """The answer to what is not understood."""
+    """Return the answer to an undecodable request."""
     return dumped({"response": {"uid": "", "allowed": False, "status": {"code": code, "message": message}}})
 
 
@@ -292,7 +292,7 @@ def too_large() -> bytes:
 def dumped(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
-    except TypeError:  # nested more deeply than it writes, or a character that is none
+    except TypeError:  # nested more deeply than orjson supports, or an invalid character
         import json
 
         return json.dumps(value, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""Which webhook has which path, and which setting switches it on: what the registry says, and the combined webhook."""
+"""Paths of the webhooks, and the settings that enable them, from the registry; and the combined webhook."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Route:
     path: str
     webhook: str
     setting: str
-    """The field of the configuration that switches it on."""
+    """Field of the configuration that enables it."""
     enabled: bool
     public: bool = False
     """Whether API servers show no certificate to it."""
     endpoint: Callable[[], Endpoint]
-    """Makes what answers; for enabled ones only, since nothing is watched for the others."""
+    """Creates the endpoint; only for enabled routes, so that nothing is watched for the others."""
 
 
 def routes(config: "ResourceManagerConfiguration | GardenWebhooksConfiguration", state: SharedListers) -> list[Route]:
-    """All of them, enabled or not."""
+    """Return all routes, enabled or not."""
     found = []
     for webhook in declared(config.webhooks):
         settings = webhook.settings_in(config.webhooks)

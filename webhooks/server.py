@@ -1,7 +1,7 @@
-"""Requests of API servers to the webhooks: finding the one that is meant, reading the body, counting.
+"""HTTP requests of API servers to the webhooks: routing, reading the body, counting.
 
-What a webhook answers is settled in `webhooks.review`; here is HTTP. It is 200 for whatever a webhook could be asked,
-404 where there is none, and 500 only for a mistake in this program.
+`webhooks.review` defines the answers; this module is about HTTP. The status is 200 for every request that reaches a
+webhook, 404 for unknown paths, and 500 only for a bug in this program.
 """
 
 import asyncio
@@ -27,24 +27,23 @@ from webhooks.review import Endpoint
 MAX_CONNECTIONS = 1024
 
 MAX_BUFFERED = 32 * 1024**2
-"""Bytes that all clients together may have sent and not got answered."""
+"""Bytes of unanswered requests of all clients together."""
 
 IDLE_SECONDS = 120.0
 READ_AND_ANSWER_SECONDS = 30.0
-"""No API server waits longer for a webhook."""
+"""Longer than any API server waits for a webhook."""
 
 _NOT_FOUND_LOG_SECONDS = 60.0
 _REFUSED_LOG_SECONDS = 60.0
 
 
 class Clients:
-    """Who may ask webhooks: API servers, by the certificates that they show.
+    """Clients that may call webhooks: API servers, identified by their certificates.
 
-    What is asked of a webhook names the user who is to be believed to have sent a request. So an answer shows whoever
-    asks what that user may do, and what there is; and it costs time. Where certificates are asked for, all others get
-    nothing.
+    A request to a webhook names its user, and the webhook trusts that. So an answer reveals what that user may do, and
+    which objects exist; and it costs time. If certificates are required, all other clients are refused.
 
-    Args: names: common names that a certificate may have; empty: any, so each that the authorities have signed.
+    `names` are the common names that a certificate may have; empty if any signed by the authorities may be used.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -64,7 +63,7 @@ def _common_names(certificate: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Disabled:
-    """A path that would be served if the configuration said so."""
+    """A path of a disabled webhook, and the setting that would enable it."""
 
     path: str
     webhook: str
@@ -72,11 +71,11 @@ class Disabled:
 
 
 class Requests:
-    """Answers HTTP requests by endpoints, and logs requests to what is disabled.
+    """Answers HTTP requests by endpoints, and logs requests to disabled ones.
 
     Args:
-        clients: who is answered; None: everybody.
-        public: the paths at which everybody is answered nevertheless.
+        clients: clients that are answered; None for all.
+        public: paths at which all clients are answered nevertheless.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Requests:
             return JsonAnswer(answer)
         except ConnectionError:
             raise
-        except Exception as error:  # noqa: BLE001 - one request must not end the process, and is to be answered
+        except Exception as error:  # noqa: BLE001 - one request must not end the process, and needs an answer
             self._log.error("Cannot answer a request", path=path, error=error)
             return web.Response(status=500, text="internal server error\n")
         finally:
@@ -156,13 +155,13 @@ class Requests:
 
 
 class _UnknownPaths:
-    """Logs requests for paths that are not served. A configuration that is wrong asks for every Pod of a cluster."""
+    """Logs requests for paths that are not served. A wrong configuration sends one for every Pod of a cluster."""
 
     def __init__(self, disabled: Sequence[Disabled], clock: Callable[[], float]) -> None:
         self._disabled = {each.path: each for each in disabled}
         self._clock = clock
         self._logged_at: dict[str, float] = {}
-        """By path when; all unknown paths are one, since there is no end of them."""
+        """Time of the last log by path; all unknown paths share one entry, since their number is unlimited."""
         self._log = get_logger("webhook")
 
     def log(self, path: str) -> None:
@@ -185,8 +184,8 @@ class _UnknownPaths:
 
 # --- answers
 #
-# aiohttp's own response is made for any status, header and body; to prepare it takes longer than to decide about most
-# objects. Ours are all alike: 200, and JSON whose length is known.
+# aiohttp's own response supports any status, header and body; preparing it takes longer than the decision about
+# most objects. Ours are all alike: 200, and JSON whose length is known.
 
 
 _HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: %s\r\nContent-Length: "
@@ -195,7 +194,7 @@ _KEEP = b"\r\n\r\n"
 
 
 class _Head:
-    """The begin of all answers of a second."""
+    """Begin of all answers within one second."""
 
     def __init__(self) -> None:
         self._second = -1
@@ -213,7 +212,7 @@ _head = _Head()
 
 
 class JsonAnswer(web.StreamResponse):
-    """For clients of HTTP/1.1, which API servers are."""
+    """Answer for clients of HTTP/1.1, such as API servers."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -245,7 +244,7 @@ class JsonAnswer(web.StreamResponse):
         length = str(len(body)).encode()
         transport.write(b"".join((_head.now(), length, _KEEP if self._stays else _CLOSE, body, data)))
         self._is_written = True
-        # A client that asks on and on, and never reads, has to wait. `writer` is not documented, but no private name.
+        # A client that sends requests and never reads has to wait. `writer` is undocumented, but not private.
         await self._request.writer.drain()
 
 
@@ -253,10 +252,10 @@ class JsonAnswer(web.StreamResponse):
 
 
 def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLContext, grace_period: float) -> HttpServer:
-    """The server, not yet bound.
+    """Return the server, not yet bound.
 
-    Of the seconds in which everything has to stop, the first part serves clients that have not heard of the end, the
-    second is for requests in flight, which aiohttp may use twice; a quarter is left for the rest.
+    The first part of the grace period serves clients that have not observed the end yet, the second is for requests in
+    flight, which aiohttp may use twice; a quarter is left for the rest.
     """
     return HttpServer(
         "webhooks",
@@ -266,7 +265,7 @@ def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLCont
         tls=tls,
         max_connections=MAX_CONNECTIONS,
         request_timeout=READ_AND_ANSWER_SECONDS,
-        # Longer than API servers keep a connection that they do not use, so that it is they who close it.
+        # Longer than API servers keep unused connections, so that they are the ones to close them.
         idle_timeout=IDLE_SECONDS,
         max_buffered=MAX_BUFFERED,
         linger=0.35 * grace_period,
@@ -275,7 +274,7 @@ def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLCont
 
 
 def serving_check(name: str, server: HttpServer) -> HealthCheck:
-    """Whether the server takes TLS connections; dialled every few seconds at most. That it stops shows at once."""
+    """Return a check for TLS connections, dialled every few seconds at most. It fails at once when the server stops."""
 
     async def dial() -> None:
         host, port = server.address
@@ -293,7 +292,7 @@ def serving_check(name: str, server: HttpServer) -> HealthCheck:
 
 
 def _any_certificate() -> ssl.SSLContext:
-    """Whether the certificate is the right one is not the question, and it may be for other names."""
+    """Return a context that accepts any certificate, which is checked elsewhere and may be for other names."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

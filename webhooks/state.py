@@ -1,7 +1,7 @@
-"""What handlers read of the clusters: listers of small projections, kept current by watches.
+"""Cluster objects for handlers: listers of small projections, kept current by watches.
 
-A handler asks for its listers when it is made, so only what an enabled webhook reads is watched. What the objects mean
-is the handler's business; only namespaces are read by several.
+A handler creates its listers with itself, so that only the kinds of enabled webhooks are watched. Each handler
+interprets its objects; only namespaces are shared by several.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _OPTIONAL_SECONDS = 10.0
 
 
 class NotCovered(KubeError):
-    """A namespace is asked about that the configuration keeps out of the caches."""
+    """The configuration excludes a requested namespace from the caches."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class NotCovered(KubeError):
 class Namespace(NamedTuple):
     labels: dict[str, str]
     annotations: dict[str, str]
-    """Those of our group only; see `gardener.keys`."""
+    """Annotations of our group only; see `gardener.keys`."""
 
 
 def _namespace(obj: Object) -> Namespace:
@@ -48,7 +48,7 @@ NAMESPACES_VIEW = View(NAMESPACES, _namespace, form=Form.METADATA)
 
 
 class Lister(Generic[T]):
-    """The objects of a view, in `store` as soon as the state has started."""
+    """Objects of a view, in `store` as soon as the state has started."""
 
     __slots__ = ("_handlers", "needed", "started", "store", "view")
 
@@ -67,14 +67,14 @@ class Lister(Generic[T]):
             self.store.subscribe(handler)
 
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
-        """Call the handler for all that is known, then for each change."""
+        """Call the handler for all known objects, then for each change."""
         self._handlers.append(handler)
         if self.started:
             self.store.subscribe(handler)
 
 
 class SharedListers:
-    """The clusters, and what is watched of the target."""
+    """Clusters, and the watched objects of the target."""
 
     def __init__(self, source: Cluster, target: Cluster) -> None:
         self.source = source
@@ -84,9 +84,9 @@ class SharedListers:
         self._started = False
 
     def lister(self, view: View[T], *, needed: bool = True) -> Lister[T]:
-        """The same one for all users of a view.
+        """Return the lister of a view, shared by all its users.
 
-        Args: needed: False: it may not exist, or not be ours to read, and is waited for at the start for a moment only.
+        A view that is not `needed` may not exist or not be readable, and delays the start only for a moment.
         """
         found = self._listers.get(view)
         if found is None:
@@ -96,7 +96,7 @@ class SharedListers:
         return found
 
     async def start(self) -> None:
-        """Begin to watch. Only what is not needed is waited for, and not for long."""
+        """Start the watches, and wait a short time for those that are not needed."""
         self._started = True
         for lister in list(self._listers.values()):
             lister.start(self.target.caches)
@@ -111,18 +111,22 @@ class SharedListers:
                 await self.target.caches.release(view)
 
     def demand_covered(self, resource: Resource, namespace: str) -> None:
-        """Raises: NotCovered."""
+        """Require that the caches contain a namespace.
+
+        Raises:
+            NotCovered: they do not.
+        """
         if not self.target.caches.covers(resource, namespace):
             raise NotCovered(namespace)
 
     # --- namespaces
 
     async def namespace(self, name: str) -> Namespace:
-        """One that the watch has not seen yet is read: workloads follow their namespace at once.
+        """Return a namespace, read if the watch has not observed it yet: workloads follow their namespace at once.
 
         Raises:
             NotFound: there is none.
-            KubeError: the API server does not say it.
+            KubeError: the API server refused the request, or could not be reached.
         """
         found = await present(self.target.client, self._namespace_store(), Key("", name))
         if found is None:
@@ -130,7 +134,8 @@ class SharedListers:
         return found
 
     async def labels_of_namespace(self, name: str) -> dict[str, str]:
-        """Namespaces are watched from the first question on: few API servers ask the combined webhook.
+        """Return the labels of a namespace. The watch starts with the first call: few API servers use the combined
+        webhook.
 
         Raises:
             NotFound: there is no such namespace.

@@ -1,8 +1,8 @@
-"""The certificate that the server shows, and those of whom it trusts, read again when their files change.
+"""Certificate of the server, and trusted client CAs, read again when their files change.
 
-Files are looked at by their content, every other second: they are small, and Kubernetes changes a mounted Secret by
-swapping a symbolic link, which file events miss. A new pair is loaded into a context of its own and then handed to new
-connections; those that exist go on. As long as a new pair can't be used, the old one stays.
+Files are compared by content, every other second: they are small, and Kubernetes changes a mounted Secret by swapping a
+symbolic link, which file events miss. A new pair is loaded into a context of its own, which new connections get;
+existing ones continue. The old pair stays as long as a new one is unusable.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ SETTING = "server.webhooks.tls.serverCertDir"
 CLIENT_CA_SETTING = "server.webhooks.tls.clientCAFile"
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Of TLS 1.2: forward secrecy and authenticated encryption; those of 1.3 are all so."""
+"""Ciphers of TLS 1.2: forward secrecy and authenticated encryption, as all those of 1.3."""
 
 _LOOK_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 10.0
-"""For which a start waits for files, since mounted Secrets may be late."""
+"""Seconds that a start waits for files, since mounted Secrets may be late."""
 _LARGEST_FILE = 1 << 20
 _REMEDY = "mount the Secret that holds the certificate, or make one with `python -m webhooks certificates`"
 
 
 class CertificateError(ConfigurationError):
-    """The certificate or its key can't be used; the text names file and setting."""
+    """The certificate or its key is unusable; the text names file and setting."""
 
 
 def directory_of(setting: str) -> Path:
@@ -44,10 +44,14 @@ def directory_of(setting: str) -> Path:
 
 
 class Authorities(Protocol):
-    """Whose client certificates are accepted; `str()` names them in errors."""
+    """Authorities whose client certificates are accepted; `str()` names them in errors."""
 
     def authorities(self) -> bytes:
-        """PEM; empty: those of none. Raises CertificateError."""
+        """Return them as PEM; empty if none is accepted.
+
+        Raises:
+            CertificateError: they are unreadable.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,8 @@ class ServingCertificate:
 
     Args:
         directory: holds `tls.crt`, the chain, and `tls.key`.
-        clients: the authorities of client certificates; None: clients are not asked for any. Who shows none is
-            connected nevertheless: some of what is served is for everybody, see `webhooks.server`.
+        clients: authorities of client certificates; None if clients need none. A client without certificate is
+        connected nevertheless: some paths are public, see `webhooks.server`.
     """
 
     name = "serving certificate"
@@ -80,16 +84,20 @@ class ServingCertificate:
         self._current: ssl.SSLContext | None = None
         self._log = get_logger("certwatcher")
         self.context = _server_context(asks_clients=clients is not None)
-        """For the server: gives every new connection the current pair."""
+        """Context for the server: gives every new connection the current pair."""
         self.context.sni_callback = self._choose
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        # OpenSSL calls this for clients that send no server name, too.
+        # OpenSSL calls this also for clients that send no server name.
         if self._current is not None:
             connection.context = self._current
 
     async def start(self) -> None:
-        """Raises: CertificateError: there is still no usable pair."""
+        """Wait for a usable pair.
+
+        Raises:
+            CertificateError: there is still none.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE_SECONDS
         while not self.refresh():
@@ -107,7 +115,7 @@ class ServingCertificate:
         pass
 
     def refresh(self) -> bool:
-        """Look at the files, and take them if they have changed. Returns whether there is a pair to serve with."""
+        """Read the files, and use them if they have changed. Return whether there is a pair to serve with."""
         try:
             certificate, key = _read(self._directory / CERTIFICATE), _read(self._directory / KEY)
             clients = b"" if self._clients is None else self._clients.authorities()
@@ -134,7 +142,7 @@ class ServingCertificate:
             self._log.warning("Until when the TLS certificate is valid can't be read", error=str(error))
 
     def _log_problem(self, problem: str) -> None:
-        """Once for each problem: the files are looked at so often that it would flood the log."""
+        """Log each problem once: the files are read so often that it would flood the log."""
         if problem != self._problem:
             self._problem = problem
             certwatcher_read_certificate_errors_total.inc()
@@ -153,17 +161,17 @@ def _read(path: Path, setting: str = SETTING) -> bytes:
 
 
 def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
-    """What OpenSSL calls a lack of PEM says little."""
+    """Check that files contain PEM, since errors of OpenSSL about this are unclear."""
     for content, kind, name in ((certificate, b"CERTIFICATE", CERTIFICATE), (key, b"PRIVATE KEY", KEY)):
         if kind + b"-----" not in content:
             raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} as PEM")
 
 
 def _loaded(directory: Path, *, asks_clients: bool) -> ssl.SSLContext:
-    """A context with the pair. If files change under way and do not match, the next look sees that they did."""
+    """Return a context with the pair. If files change meanwhile and do not match, the next look notices it."""
     context = _server_context(asks_clients=asks_clients)
     try:
-        # Without a password of our own, OpenSSL would ask for that of an encrypted key at the terminal.
+        # An empty password, so that OpenSSL does not prompt for one at the terminal if the key is encrypted.
         context.load_cert_chain(directory / CERTIFICATE, directory / KEY, password="")
     except (OSError, ValueError) as error:
         pair = f"{directory / CERTIFICATE} and {KEY} beside it"
@@ -192,7 +200,7 @@ def _server_context(*, asks_clients: bool) -> ssl.SSLContext:
     context.set_ciphers(_CIPHERS)
     # A new handshake in a connection costs the server much and a client little. OpenSSL 3 refuses it anyway.
     context.options |= ssl.OP_NO_RENEGOTIATION
-    # The key of tickets is as old as the process, and would open what was recorded before. API servers keep none.
+    # The key of tickets is as old as the process, and would decrypt recordings. API servers keep none.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])

@@ -1,7 +1,7 @@
 """Extension controllers of the type `local`.
 
-actuators   what is done for each kind: a table
-simulation  faults that an object asks for, so that who waits for it can be tested
+actuators   actions for each kind: a table
+simulation  faults that an object requests, for testing its clients
 reconcile   the contract, for all kinds
-state       what is kept on this computer
+state       local state
 """

@@ -1,6 +1,7 @@
-"""What is done for each kind of extension object: a table of functions.
+"""Actions for each kind of extension object: a table of functions.
 
-Each can be repeated: it writes what differs, and finds gone what it deletes. What it returns goes into the status.
+Each is idempotent: it writes only differences, and accepts that an object is already deleted. Its result becomes part
+of the status.
 """
 
 import base64
@@ -60,7 +61,7 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Args: client: of the seed."""
+    """Clients and state for actuators; `client` is that of the seed."""
 
     client: Client
     state: State
@@ -75,13 +76,17 @@ async def _forget_nothing(_world: World, _obj: Object) -> None:
 
 
 Make = Callable[[World, Object], Awaitable[Object]]
-"""Returns fields of the status."""
+"""Return fields of the status."""
 Remove = Callable[[World, Object], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
-    """Attributes: make: for reconcile and restore; whoever migrates away leaves what there is."""
+    """Actions for a kind.
+
+    Attributes:
+        make: for reconcile and restore; migrate leaves everything as it is.
+    """
 
     resource: Resource
     make: Make = _nothing
@@ -103,7 +108,7 @@ async def _remove_infrastructure(world: World, obj: Object) -> None:
 
 
 def owner_of(obj: Object) -> str:
-    """Whose a network is, on whatever seed: what moves to another one keeps it."""
+    """Owner of a network, the same on any seed: a Shoot that moves to another one keeps its network."""
     return str(key(obj))
 
 
@@ -115,7 +120,7 @@ async def _make_control_plane(world: World, obj: Object) -> Object:
 
 
 def _rights_of_machines() -> tuple[Object, ...]:
-    """What plays the machines does it with the account of what would make them."""
+    """Return rights for the simulator of machines, which uses the account of the machine controller manager."""
     kubelets = [
         {"apiGroups": [""], "resources": ["nodes", "nodes/status", "pods", "pods/status", "events"], "verbs": ["*"]},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]},
@@ -138,7 +143,7 @@ async def _remove_control_plane(world: World, obj: Object) -> None:
 
 
 def record_key(name: str) -> str:
-    """The key of a DNS name in the ConfigMap, which may not have a `*`."""
+    """Return the key of a DNS name in the ConfigMap, which may not contain a `*`."""
     return name.replace("*", "_wildcard")
 
 
@@ -181,7 +186,7 @@ async def _remove_extension(world: World, obj: Object) -> None:
 
 
 def _is_of_shoot(extension: Object) -> bool:
-    """There are others, of seeds and gardens."""
+    """Whether an Extension belongs to a Shoot; others belong to seeds and gardens."""
     return spec(extension).get("class") in {None, "shoot"}
 
 
@@ -191,7 +196,7 @@ def _config_map(name: str, data: Mapping[str, str]) -> Object:
 
 
 async def _put_into_shoot(world: World, name: Key, *objects: Object) -> None:
-    """Objects that the resource manager of the Shoot applies. Args: name: of the ManagedResource."""
+    """Deploy objects by the resource manager of the Shoot; `name` is that of the ManagedResource."""
     written = yaml.safe_dump_all(objects)
     stored = {"objects.yaml": base64.b64encode(written.encode()).decode()}
     await _put(world, SECRETS, name, {"data": stored})
@@ -207,7 +212,7 @@ async def _remove_from_shoot(world: World, name: Key) -> None:
 
 
 async def _make_operating_system_config(world: World, obj: Object) -> Object:
-    """A script that names what a machine would get; the kubelets of this provider are played."""
+    """Write a script with the names of the units and files for a machine; kubelets of this provider are simulated."""
     where = key(obj)
     units = [text(each.get("name")) for each in mappings(spec(obj).get("units"))]
     files = [text(each.get("path")) for each in mappings(spec(obj).get("files"))]
@@ -259,18 +264,18 @@ async def _remove_bucket(world: World, obj: Object) -> None:
 
 
 def _is_new(obj: Object) -> bool:
-    """Whether it has never been made."""
+    """Whether the current operation creates the object."""
     return last_operation(obj).get("type") == operations.CREATE
 
 
 def etcd_backup(entry: str) -> Key:
-    """The Secret from which etcd of the Shoot of an entry learns where its backups are."""
+    """Return the Secret with the directory of the backups, for etcd of the entry's Shoot."""
     namespace = entry.removeprefix(_SOURCE).rpartition("--")[0]
     return Key(namespace, f"{_SOURCE}etcd-backup" if entry.startswith(_SOURCE) else "etcd-backup")
 
 
 def _directory(entry: str) -> str:
-    """Of its backups: the entry of a source has those that another Seed has made."""
+    """Name of the directory of backups; a source entry has the backups of another Seed."""
     return entry.removeprefix(_SOURCE)
 
 
@@ -296,7 +301,7 @@ async def _make_entry(world: World, obj: Object) -> Object:
 
 
 async def _remove_entry(world: World, obj: Object) -> None:
-    """Its Secret only if it is its own: there may be another Shoot of that name by now."""
+    """Remove an entry, and its Secret only if that is its own: another Shoot may have the same name by now."""
     name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
     world.state.remove_entry(bucket, _directory(name))
     secret = etcd_backup(name)
@@ -311,9 +316,9 @@ async def _remove_entry(world: World, obj: Object) -> None:
 async def _put(
     world: World, resource: Resource, name: Key, wanted: Mapping[str, Object], *, merges: bool = False
 ) -> None:
-    """Have the object hold this, besides what else it holds.
+    """Create or update an object with these fields, keeping its others.
 
-    Args: merges: data that are not wanted stay, and others may write theirs at the same time.
+    With `merges`, other data stay as well, and other writers may write theirs at the same time.
     """
     live = await world.client.find(resource, name)
     place = {"name": name.name, "namespace": name.namespace}

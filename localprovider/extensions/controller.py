@@ -1,7 +1,7 @@
-"""The extension controllers: one for each kind, which differ only in what they do.
+"""Extension controllers: one for each kind, which differ only in their actions.
 
-extension objects  of the type `local`, that come, are asked for something, or are to be deleted
-Clusters           whose Shoot may be worked on again
+extension objects  of the type `local`: created, deleted, or with a request for an operation
+Clusters           whose Shoot may be reconciled again
 """
 
 from functools import partial
@@ -48,5 +48,5 @@ def _is_ours(change: Change[Object]) -> bool:
 
 
 def _of_cluster(objects: Store[Object], change: Change[bool]) -> list[Key]:
-    """What was left alone, and may be worked on now."""
+    """Objects that were left alone, and may be reconciled now."""
     return objects.keys_by_index(_BY_NAMESPACE, change.key.name) if change.old and not change.new else []

@@ -1,16 +1,17 @@
 """The contract of an extension controller, for one object of any kind.
 
-    asked        the annotation of the operation goes, and the status says Processing
-    worked on    a finalizer holds the object meanwhile
-    answered     the status says how it went, for this generation, at a time after the question
+    requested    the annotation of the operation is removed, and the status is Processing
+    in progress  a finalizer keeps the object meanwhile
+    answered     the status has the result, for this generation, at a time after the request
 
-The finalizer goes before the status says that the extension has let go: what is deleted then is not destroyed, though
-this may end in between.
+On migration the finalizer is removed before the status reports success: an object that is deleted then is not
+destroyed, even if this process ends in between.
 
-A pass may end anywhere. What was begun and not answered is begun again; what was asked, and is not announced any more,
-is found by its state. An object whose Shoot has failed, or is to be ignored, is left alone.
+A pass may end at any point. An operation that was begun and not answered begins again; one whose annotation is already
+removed is found by its state. An object whose Shoot has failed, or has to be ignored, is left alone.
 
-A pass waits for nothing that a tenant decides, as it holds one of few workers: what takes time is looked at again.
+A pass waits for nothing that a tenant decides, as it occupies one of few workers: long operations are checked again
+later.
 """
 
 import time
@@ -67,12 +68,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def operation_on(obj: Object) -> str:
-    """What is to be done; empty: nothing."""
+    """Operation that has to be done; empty if there is none."""
     asked, last = annotations(obj).get(keys.OPERATION, ""), last_operation(obj)
     kind, has_succeeded = text(last.get("type")), last.get("state") == operations.SUCCEEDED
     if asked == keys.OPERATION_MIGRATE:
         return operations.MIGRATE
-    if is_deleting(obj):  # what moves is not destroyed
+    if is_deleting(obj):  # a migrating object is not destroyed
         return operations.MIGRATE if kind == operations.MIGRATE else operations.DELETE
     if asked == keys.OPERATION_WAIT_FOR_STATE:
         return ""
@@ -87,23 +88,25 @@ def operation_on(obj: Object) -> str:
 
 
 def is_to_be_left_alone(cluster: Object) -> bool:
-    """Whether the Shoot of a Cluster has failed, with what it asks for now, or is to be ignored."""
+    """Whether the Shoot of a Cluster has failed with its current spec, or has to be ignored."""
     shoot = mapping(at(cluster, "spec", "shoot"))
     return has_failed(shoot) or is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE))
 
 
 def answer_time(obj: Object, now: datetime) -> datetime:
-    """Of an answer: not before the question, though the clocks of the two sides differ."""
+    """Time of an answer: not before the request, even if the clocks of the two sides differ."""
     asked = time_or_none(annotations(obj).get(keys.TIMESTAMP))
     return now if asked is None else max(now, asked)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """Args:
-    uid: of the object.
-    operation: what is waited for.
-    began: monotonic seconds.
+    """An operation in progress.
+
+    Attributes:
+        uid: uid of the object.
+        operation: type of the operation.
+        began: monotonic seconds.
     """
 
     uid: str
@@ -121,12 +124,12 @@ class Reconciler:
     _clusters: Store[bool] | None = None
     _statuses: StatusWriter | None = None
     _waits: dict[Key, _Wait] = field(default_factory=dict)
-    """What is under way and not answered, by object."""
+    """Operations in progress, by object."""
     _failures: dict[str, int] = field(default_factory=dict)
-    """How often objects have failed as they asked for, by uid."""
+    """Number of simulated failures of objects, by uid."""
 
     def begin(self, objects: Store[Object], clusters: Store[bool], statuses: StatusWriter) -> None:
-        """The kinds are served."""
+        """Begin when the kinds are served."""
         self._objects, self._clusters, self._statuses = objects, clusters, statuses
 
     async def reconcile(self, name: Key) -> Result:
@@ -170,7 +173,7 @@ class Reconciler:
         return bool(self._clusters is not None and self._clusters.get(Key("", name.namespace)))
 
     def _waited(self, obj: Object, operation: str) -> float:
-        """Seconds for which the operation has been under way."""
+        """Seconds for which the operation has been in progress."""
         name, now = key(obj), self.now()
         wait = self._waits.get(name)
         if wait is None or (wait.uid, wait.operation) != (uid(obj), operation):
@@ -178,7 +181,7 @@ class Reconciler:
         return now - wait.began
 
     async def _start(self, obj: Object, operation: str) -> Object:
-        """The status first: if this ends in between, the annotation brings another pass."""
+        """Write the status first: if this process ends in between, the annotation causes another pass."""
         if self._is_under_way(obj, operation):
             return obj
         phrase = _PHRASES.get(operation, "Reconciling")
@@ -197,7 +200,7 @@ class Reconciler:
         return written
 
     def _is_under_way(self, obj: Object, operation: str) -> bool:
-        """Whether the status says so already, and nothing else was asked since."""
+        """Whether the status already reports the operation, and there is no newer request."""
         wait, last = self._waits.get(key(obj)), last_operation(obj)
         return (
             wait is not None
@@ -207,7 +210,11 @@ class Reconciler:
         )
 
     def _simulate(self, obj: Object, simulation: Simulation) -> None:
-        """Raises ReconcileError."""
+        """Fail as often as the object requests.
+
+        Raises:
+            ReconcileError: the simulated failure.
+        """
         failures = self._failures.get(uid(obj), 0)
         if simulation.fails(failures):
             self._failures[uid(obj)] = failures + 1
@@ -245,7 +252,7 @@ class Reconciler:
             await self._let_go(obj)
 
     async def _let_go(self, obj: Object) -> Object | None:
-        """The object without the finalizer; None: it is gone."""
+        """Return the object without the finalizer; None if it is gone."""
         left = await remove_finalizer(self.world.client, self.actuator.resource, obj, FINALIZER)
         if left is not None:
             self._observe(left)

@@ -1,8 +1,8 @@
-"""Faults that an object asks for in `providerConfig.simulate`.
+"""Faults that an object requests in `providerConfig.simulate`.
 
     simulate: {delay: 2s, errorText: quota exceeded, errorCode: ERR_INFRA_QUOTA_EXCEEDED, times: 2, stuck: true}
 
-`times: 2` is two failures, then success; without it, an error lasts. What is stuck never answers.
+`times: 2` means two failures, then success; without it, an error is permanent. A stuck object never answers.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,14 @@ from kube.paths import mapping_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Args:
-    delay: seconds before anything is done.
-    error: text of the error; empty: none.
-    code: of the error.
-    times: how often it fails; None: always.
-    is_stuck: whether it never answers.
+    """Requested faults.
+
+    Attributes:
+        delay: seconds before any action.
+        error: text of the error; empty if there is none.
+        code: code of the error.
+        times: number of failures; None if it always fails.
+        is_stuck: whether it never answers.
     """
 
     delay: float = 0.0
@@ -29,12 +31,16 @@ class Simulation:
     is_stuck: bool = False
 
     def fails(self, failures: int) -> bool:
-        """Args: failures: how often it has failed already."""
+        """Whether the next attempt fails, after this number of failures."""
         return bool(self.error) and (self.times is None or failures < self.times)
 
 
 def simulation_of(obj: Object) -> Simulation:
-    """Raises ValueError: the delay is no duration; the text says so."""
+    """Return the faults that an object requests.
+
+    Raises:
+        ValueError: the delay is not a valid duration; the text has the reason.
+    """
     asked = mapping_at(mapping(spec(obj).get("providerConfig")), "simulate")
     code = text(asked.get("errorCode"))
     times = asked.get("times")

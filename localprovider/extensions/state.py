@@ -1,7 +1,7 @@
-"""What the provider keeps on this computer: networks that are taken, and directories that are buckets.
+"""Local state of the provider: allocated networks, and directories that are buckets.
 
-A network is a file, made exclusively, so that no two objects get the same one. Names of buckets are what somebody has
-written into an object; see `localprocesses.confined`.
+A network is a file, created exclusively, so that no two objects get the same one. Names of buckets come from users'
+objects; see `localprocesses.confined`.
 """
 
 from pathlib import Path
@@ -10,21 +10,23 @@ from localprocesses.confined import Confined, one_name
 
 _FIRST_NETWORK, _LAST_NETWORK = 64, 127
 _LONGEST_OWNER = 1024
-"""Bytes."""
+"""Maximum length in bytes."""
 
 
 class NoNetworkLeft(Exception):
-    """All networks of this computer are taken; the text says what to do."""
+    """All local networks are taken; the text has the remedy."""
 
 
 class BucketAway(Exception):
-    """What is in a bucket can't be reached; the text says what to do."""
+    """The content of a bucket is not accessible; the text has the remedy."""
 
 
 class State:
-    """Args:
-    directory: made when it is needed, readable for its owner alone.
-    buckets: the same, shared with providers of other seeds; None: in `directory`.
+    """Networks and buckets.
+
+    Args:
+        directory: created when needed, readable only for its owner.
+        buckets: the same, shared with providers of other seeds; None to use `directory`.
     """
 
     def __init__(self, directory: Path, *, buckets: Path | None = None) -> None:
@@ -34,7 +36,11 @@ class State:
     # --- networks
 
     def take_network(self, owner: str, *, wanted: int = 0) -> int:
-        """The number that the owner has from now on; `wanted`, if it is free or his. Raises NoNetworkLeft."""
+        """Return the network that the owner has from now on; `wanted`, if it is free or already theirs.
+
+        Raises:
+            NoNetworkLeft: all are taken.
+        """
         self._networks.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (taken := self.network_of(owner)) is not None:
             return taken
@@ -65,13 +71,20 @@ class State:
     # --- buckets
 
     def bucket(self, name: str, *, is_new: bool) -> Path:
-        """The directory of a bucket. Raises BucketAway: it was there before; OutsideError."""
+        """Return the directory of a bucket.
+
+        Raises:
+            BucketAway: it existed before, and is missing.
+            OutsideError: the name is not accepted.
+        """
         return self._directory(one_name(name), is_new=is_new)
 
     def entry(self, bucket: str, name: str, *, is_new: bool) -> Path:
-        """The directory of an entry in a bucket.
+        """Return the directory of an entry in a bucket.
 
-        Raises BucketAway: the bucket, or an entry that was there, is not; OutsideError.
+        Raises:
+            BucketAway: the bucket, or an entry that existed before, is missing.
+            OutsideError: a name is not accepted.
         """
         self.bucket(bucket, is_new=False)
         return self._directory(_entry(bucket, name), is_new=is_new)
@@ -83,7 +96,7 @@ class State:
         self.buckets.remove(_entry(bucket, name))
 
     def _directory(self, path: str, *, is_new: bool) -> Path:
-        """What would be made anew in its place would be empty."""
+        """Return a directory, created only if it is new: a recreated one would be empty."""
         if is_new:
             return self.buckets.make(path)
         where = self.buckets.path(path)

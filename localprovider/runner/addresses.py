@@ -1,4 +1,4 @@
-"""What a pod knows by names of its cluster, by those of this computer: paths of its files, and Services."""
+"""Local replacements for names that a pod knows in its cluster: paths of its files, and Services."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -13,11 +13,13 @@ TEMPORARY = "/tmp"  # noqa: S108 - of a container
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Attributes:
-    root: the directory that stands for the root of the container.
-    mounts: paths in the container that are below it.
-    namespace: of the pod.
-    ports: of Services of the namespace, by name.
+    """Local replacements for one pod.
+
+    Attributes:
+        root: directory that stands for the root of the container.
+        mounts: paths in the container that are below it.
+        namespace: namespace of the pod.
+        ports: ports of Services in the namespace, by name.
     """
 
     root: Path
@@ -26,34 +28,50 @@ class Here:
     ports: Mapping[str, int]
 
     def path(self, path: str) -> Path:
-        """Of a file of the container. Raises OutsideError."""
+        """Return the local path of a file of the container.
+
+        Raises:
+            OutsideError: it is not below the root.
+        """
         return self.root.joinpath(*names_of(path.removeprefix("/")))
 
     def file(self, path: str, *, is_directory: bool = False) -> Path:
-        """One of those that are mounted; a directory may be a mountPath itself. Raises OutsideError."""
+        """Return the local path of a mounted file; a directory may be a mountPath itself.
+
+        Raises:
+            OutsideError: it is not mounted.
+        """
         if not any(path.startswith(f"{each}/") or (is_directory and path == each) for each in self.mounts):
             raise OutsideError("only a file below a mountPath may be named")
         return self.path(path)
 
     def temporary_file(self, path: str) -> Path:
-        """One that the program writes. Raises OutsideError."""
+        """Return the local path of a file that the program writes.
+
+        Raises:
+            OutsideError: it is not a temporary file.
+        """
         if not path.startswith(f"{TEMPORARY}/"):
             raise OutsideError(f"only a file below {TEMPORARY} may be written")
         return self.path(path)
 
     def service(self, url: str, names: Collection[str]) -> str:
-        """URL of one of these Services. Raises OutsideError."""
+        """Return the local URL of one of these Services.
+
+        Raises:
+            OutsideError: it is another URL.
+        """
         here = self.text(url)
         if here not in {f"https://{HOST}:{self.ports[each]}" for each in names if each in self.ports}:
             raise OutsideError(f"only a Service of {', '.join(names)} may be named, as https://NAME:PORT")
         return here
 
     def text(self, text: str) -> str:
-        """An argument, or a file."""
+        """Replace paths and Services in an argument or a file."""
         return self._services().sub(self._address, self._paths().sub(lambda found: f"{self.root}{found[1]}", text))
 
     def content(self, content: bytes) -> bytes:
-        """Of a file; what is no text stays."""
+        """Replace paths and Services in the content of a file, unless it is binary."""
         try:
             return self.text(content.decode()).encode()
         except UnicodeDecodeError:

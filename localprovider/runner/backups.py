@@ -1,14 +1,15 @@
-"""Backups of an etcd: what it begins with, and snapshots while it runs.
+"""Backups of an etcd: its initial data, and snapshots while it runs.
 
     has data           it runs with them
-    has lost them      they are made from the newest snapshot that is good; what was written after that is lost
-    snapshots away     it does not run, and the status says why, until they can be read
+    has lost them      they are restored from the newest good snapshot; later writes are lost
+    snapshots away     it does not run, with the reason in the status, until they are readable
     never had any      it begins empty
 
-A snapshot is made at once, then each `deltaSnapshotPeriod`, as the schedule says, and when the annotation asks for one:
-that goes when the snapshot is there. So at most what was written in the last period is lost with the data.
+A snapshot is made at once, then each `deltaSnapshotPeriod`, by the schedule, and on request by an annotation, which is
+removed when the snapshot exists. So a loss of the data costs at most the writes of the last period.
 
-A restored etcd has revisions far beyond those that the lost one can have given out. Whoever knew these reads all anew.
+A restored etcd has revisions far beyond any that the lost one can have assigned. Clients that know older ones read
+everything again.
 """
 
 import asyncio
@@ -49,23 +50,23 @@ from localprovider.runner.snapshots import (
 )
 
 ASKED = "local.provider/snapshot"
-"""Annotation of an Etcd that asks for a snapshot, and goes when it is there."""
+"""Annotation of an Etcd that requests a snapshot, removed when it exists."""
 _DATABASE = "member/snap/db"
 _BUMP = 1_000_000_000
 _DEFAULT_PERIOD = "5m0s"
 _RESTORE_SECONDS = 300.0
 _MAIN = "main"
-"""Role of the etcd whose data can't be made anew."""
+"""Role of the etcd whose data cannot be recreated."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an etcd is on this computer.
+    """Local place of an etcd.
 
     Attributes:
-        files: of all.
+        files: files of all etcds.
         own: its directory among these.
         peers: URL of its server for members.
     """
@@ -89,20 +90,20 @@ class Backups:
     buckets: Confined
     clock: Callable[[], datetime]
     _looked: dict[Key, datetime] = field(default_factory=dict)
-    """When there was nothing new to make a snapshot of."""
+    """Time of the last look that found no changes for a snapshot."""
 
     # --- before it runs
 
     async def prepare(
         self, etcd: Object, place: Place, secret: Object | None, stop: Callable[[], Awaitable[None]]
     ) -> str:
-        """Have it find its data. Returns why it may not run; empty: it may.
+        """Prepare the data of an etcd. Return the reason why it may not run; empty if it may.
 
         Args:
             etcd: the Etcd.
-            place: where it is.
-            secret: that says where its backups are.
-            stop: ends its process, to be awaited; what has no data any more may not go on.
+            place: its local place.
+            secret: Secret with the location of its backups.
+            stop: ends its process, awaited; an etcd without data must not continue.
         """
         start = await asyncio.to_thread(_start, etcd, place, partial(self._directory, etcd, secret))
         match start:
@@ -123,7 +124,7 @@ class Backups:
                 return await self._restore(etcd, place, list(snapshots))
 
     async def _restore(self, etcd: Object, place: Place, snapshots: list[Snapshot]) -> str:
-        """From the first that is good. Returns why that can't be; empty: it is done."""
+        """Restore the first good snapshot. Return the reason of a failure; empty if it is done."""
         try:
             program = await asyncio.to_thread(ETCDUTL.find_or_build)
         except LocalProcessError as error:
@@ -149,9 +150,9 @@ class Backups:
     # --- while it runs
 
     async def keep(self, etcd: Object, client: EtcdClient, secret: Object | None, *, is_asked: bool) -> str:
-        """Have a snapshot made if one is due, or asked for. Returns what is wrong; empty: nothing.
+        """Make a snapshot if one is due, or requested. Return the problem; empty if there is none.
 
-        An etcd without a place for backups has none to be made.
+        An etcd without a store for backups needs no snapshot.
         """
         try:
             directory = self._directory(etcd, secret)
@@ -178,7 +179,11 @@ class Backups:
         await asyncio.to_thread(directory.prune, now)
 
     def _directory(self, etcd: Object, secret: Object | None) -> Directory | None:
-        """Raises BucketAway."""
+        """Return the directory of the backups; None if the Etcd has no store.
+
+        Raises:
+            BucketAway: the directory is not accessible, or unknown.
+        """
         store = mapping_at(spec(etcd), "backup", "store")
         if not store:
             return None
@@ -190,12 +195,12 @@ def has_store(etcd: Object) -> bool:
 
 
 def said_of(etcd: Object) -> str:
-    """What a condition says while there are backups."""
+    """Return the message of a condition while there are backups."""
     return f"what is lost with its data is at most what was written in {format_duration(period_of(etcd))}"
 
 
 def secret_of(etcd: Object) -> Key:
-    """That says where its backups are."""
+    """Return the name of the Secret with the location of the backups."""
     return Key(key(etcd).namespace, text(at(spec(etcd), "backup", "store", "secretRef", "name")))
 
 
@@ -209,7 +214,7 @@ def _start(etcd: Object, place: Place, directory: Callable[[], Directory | None]
 
 
 def period_of(etcd: Object) -> float:
-    """Seconds."""
+    """Return the period in seconds."""
     return parse_duration(text(at(spec(etcd), "backup", "deltaSnapshotPeriod")) or _DEFAULT_PERIOD)
 
 
@@ -219,9 +224,10 @@ def _scheduled(etcd: Object, last: datetime | None) -> datetime | None:
 
 
 async def _made_from(snapshot: Snapshot, place: Place, program: Path) -> str:
-    """Data from a snapshot. Returns why it has none; empty: they are there, as a whole.
+    """Restore data from a snapshot. Return the problem; empty if they are restored completely.
 
-    Raises OSError: they can't be written now. An older snapshot instead would lose what the newer one has.
+    Raises:
+        OSError: they cannot be written now. An older snapshot instead would lose the changes in the newer one.
     """
     files, scratch = place.files, f"{place.own}/restoring"
     await asyncio.to_thread(files.remove, scratch)
@@ -232,7 +238,7 @@ async def _made_from(snapshot: Snapshot, place: Place, program: Path) -> str:
         made = f"{scratch}/data"
         if problem := await _run(program, files.path(f"{scratch}/db"), files.path(made), place.peers):
             return problem
-        # What is left of the former data says nothing any more.
+        # The rest of the former data is obsolete.
         await asyncio.to_thread(files.remove, place.data)
         files.rename(made, place.data)
     finally:

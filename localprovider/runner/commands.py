@@ -1,8 +1,8 @@
-"""How the programs of a control plane are called on this computer: a line a program.
+"""Local command line of each program of a control plane.
 
-Arguments are those of the manifest that `flags` allows, but for where a server listens and writes, and for what only
-makes sense in a pod. Which program runs follows from the name of the Deployment: commands of containers, and what else
-would run in a pod (init containers, probes that run a command, hooks), are never run.
+Arguments are those of the manifest that `flags` allows, except for the addresses and output files of a server, and for
+those that only make sense in a pod. The name of the Deployment determines the program: commands of containers, and
+other commands of a pod (init containers, probes that run a command, hooks), are never run.
 """
 
 import sys
@@ -38,23 +38,23 @@ RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
 MACHINES = "machine-controller-manager"
 
 _NAMING_FILES = (VARIABLE, COMPONENTS_VARIABLE)
-"""Variables of the environment that a program gets; others say where its pod is."""
+"""Environment variables that a program gets; others describe the place of its pod."""
 _CONFIG = "--config="
 _MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
 Call = Callable[[Object, Here, "Ports"], list[str]]
 Ports = Mapping[str, int]
-"""Of a program's servers, by name."""
+"""Ports of a program's servers, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The configuration file of a program of ours, whose addresses are others on this computer.
+    """Configuration file of a program of ours, with local addresses.
 
     Attributes:
-        connection: to the seed, in which it runs: the field.
+        connection: field with the connection to the seed, in which it runs.
         servers: field -> name of the port.
-        kind: of the file.
+        kind: kind of the file.
     """
 
     connection: str
@@ -62,9 +62,11 @@ class Config:
     kind: str
 
     def read(self, content: bytes, *, here: Here, files: Mapping[str, bytes]) -> Object:
-        """With paths of this computer. `files` are all that are mounted, by path and as they are on this computer.
+        """Return the configuration with local paths. `files` are all mounted files, by local path and with local
+        content.
 
-        Raises Refused: it can't be read, or names what is not mounted.
+        Raises:
+            Refused: it is unreadable, or names a file that is not mounted.
         """
         try:
             config = mapping(decoded(content))
@@ -76,7 +78,9 @@ class Config:
         return _with_paths({**config, self.connection: _without_kubeconfig(config.get(self.connection))}, here, files)
 
     def served(self, config: Object, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
-        """With servers on this computer, and the seed's API server as somebody outside of it sees it."""
+        """Return the configuration with local servers, and with the seed's API server as clients outside of it reach
+        it.
+        """
         given = mapping(config.get("server"))
         server = {
             field: {**mapping(given.get(field)), "bindAddress": HOST, "port": ports[name]}
@@ -91,7 +95,7 @@ _NOT_HERE = ("tracing", "debugging")
 """Blocks that are left out."""
 _KUBECONFIG, _DIRECTORY = "kubeconfig", "serverCertDir"
 _PATHS = (_KUBECONFIG, _DIRECTORY, "clientCAFile")
-"""Fields of all configurations that name files."""
+"""Fields in all configurations that name files."""
 
 
 def _without_kubeconfig(connection: object) -> Object:
@@ -99,7 +103,11 @@ def _without_kubeconfig(connection: object) -> Object:
 
 
 def _with_paths(block: Object, here: Here, files: Mapping[str, bytes]) -> Object:
-    """The block with paths of this computer. Raises Refused."""
+    """Return the block with local paths.
+
+    Raises:
+        Refused: it names a file that is not mounted.
+    """
     found: Object = {}
     for field, value in block.items():
         if field in _PATHS and value:
@@ -121,12 +129,14 @@ def _path(field: str, path: str, here: Here, files: Mapping[str, bytes]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Attributes:
-    servers: names of its ports on this computer, the one that is probed first.
-    call: its command line. Raises LocalProcessError, Refused.
-    is_called: whether other programs have its ports in their configuration.
-    config: None: its files are as they are in a pod.
-    reads: files of this project.
+    """A program of a control plane.
+
+    Attributes:
+        servers: names of its local ports, the probed one first.
+        call: returns its command line, or raises LocalProcessError or Refused.
+        is_called: whether other programs have its ports in their configuration.
+        config: None if its files are the same as in a pod.
+        reads: files of this project that it reads.
     """
 
     servers: tuple[str, ...]
@@ -137,7 +147,11 @@ class Program:
 
 
 def _arguments(container: Object, rules: Mapping[str, Rule], here: Here, **own: str) -> list[str]:
-    """Those of the container that are allowed, without the program, and own ones. Raises Refused."""
+    """Return the permitted arguments of the container, without the program, and own ones.
+
+    Raises:
+        Refused: an argument is not permitted.
+    """
     given = [*texts(container.get("command"))[1:], *texts(container.get("args"))]
     return [*read(given, rules, here), *(f"--{name.replace('_', '-')}={value}" for name, value in own.items())]
 
@@ -151,13 +165,13 @@ def _apiserver(container: Object, here: Here, ports: Ports) -> list[str]:
             here,
             bind_address=HOST,
             secure_port=str(ports[APISERVER]),
-            # Where it writes a certificate if the Deployment names none.
+            # Default directory of its certificate if the Deployment names none.
             cert_dir=str(here.path("/tmp/certificates")),  # noqa: S108 - of the container
             audit_log_maxsize="100",
             audit_log_maxbackup="5",
             # No pod is behind the Service `kubernetes`, and 127.0.0.1 is refused as an endpoint.
             endpoint_reconciler_type="none",
-            # No load balancer has to learn first that this server goes.
+            # No load balancer has to notice first that this server stops.
             shutdown_delay_duration="0s",
         ),
     ]
@@ -165,14 +179,14 @@ def _apiserver(container: Object, here: Here, ports: Ports) -> list[str]:
 
 def _controller_manager(container: Object, here: Here, ports: Ports) -> list[str]:
     program = _assets(container).controller_manager
-    # It makes this directory, and runs what is in there.
+    # It creates this directory, and runs the programs in it.
     plugins = str(here.path("/tmp/plugins"))  # noqa: S108 - of the container
     given = _arguments(container, CONTROLLER_MANAGER_FLAGS, here, flex_volume_plugin_dir=plugins)
     return _kube_program(program, given, here, ports[CONTROLLER_MANAGER])
 
 
 def without_pods(command: Sequence[str]) -> list[str]:
-    """Of a controller manager, for a Shoot whose Deployments become processes here."""
+    """Disable controllers of a controller manager for a Shoot whose Deployments become processes here."""
     off = ",".join(f"-{each}" for each in _MAKE_PODS)
     return [f"{each},{off}" if each.startswith("--controllers=") else each for each in command]
 
@@ -186,13 +200,13 @@ def _kube_program(program: Path | None, given: Sequence[str], here: Here, port: 
     if program is None:
         raise LocalProcessError("a program of Kubernetes is not among those of this release")
     certificates = str(here.path("/tmp/certificates"))  # noqa: S108 - of the container
-    # There is one of it, which need not wait for the lease of the one before.
+    # There is only one instance, which need not wait for the lease of the previous one.
     own = {"bind-address": HOST, "secure-port": str(port), "leader-elect": "false", "cert-dir": certificates}
     return [str(program), *given, *(f"--{name}={value}" for name, value in own.items())]
 
 
 def _agent(container: Object, here: Here, _: Ports) -> list[str]:
-    # However its image starts it.
+    # Independent of the start command in its image.
     given = {text(each.get("name")): text(each.get("value")) for each in mappings(container.get("env"))}
     try:
         files = [f"{name}={here.file(given[name])}" for name in _NAMING_FILES if given.get(name)]
@@ -204,7 +218,11 @@ def _agent(container: Object, here: Here, _: Ports) -> list[str]:
 
 
 def config_file(command: Sequence[str]) -> str:
-    """Of a program of ours: the one file that configures it. Raises Refused."""
+    """Return the only configuration file of a program of ours.
+
+    Raises:
+        Refused: there is none, or several.
+    """
     found = [each.removeprefix(_CONFIG) for each in command if each.startswith(_CONFIG)]
     if len(found) != 1:
         raise Refused(f"it must have one argument {_CONFIG}FILE")
@@ -212,13 +230,13 @@ def config_file(command: Sequence[str]) -> str:
 
 
 def _of_ours(name: str, connection: str, *, kind: str, serves: str = "") -> Program:
-    """Args: serves: field of a server besides those for probes and metrics."""
+    """Return a program of ours; `serves` is the field of a server in addition to those for probes and metrics."""
     servers = {"healthProbes": f"{name}-health", "metrics": f"{name}-metrics"} | ({serves: name} if serves else {})
     return Program(tuple(servers.values()), _agent, config=Config(connection, servers, kind))
 
 
 def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
-    """In place of what would make machines: what plays the Nodes of those that there would be, and their pods."""
+    """Return the command of the simulator of Nodes and their pods, in place of the machine controller manager."""
     program = find_or_build().kwok
     if program is None:
         raise LocalProcessError(
@@ -245,13 +263,13 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     GARDENLET: _of_ours(GARDENLET, "seedClientConnection", kind=gardenlet.COMPONENT.kind),
 }
-"""By name of Deployment and container. Others are not run."""
+"""Programs by name of Deployment and container. Others are not run."""
 OF_SHOOTS = frozenset(PROGRAMS) - {GARDENLET}
-"""Those in namespaces of Shoots."""
+"""Programs in namespaces of Shoots."""
 
 
 def _assets(container: Object) -> Assets:
-    """The programs of the release of Kubernetes that the image is of.
+    """Return the programs of the Kubernetes release of the image.
 
     Owners of Shoots choose it. A build takes minutes and a gigabyte, so only known releases are built.
     """
@@ -264,7 +282,7 @@ def _assets(container: Object) -> Assets:
 
 
 def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: int) -> list[str]:
-    """Args: certificates: a directory with server/tls.crt, server/tls.key and ca/bundle.crt."""
+    """Return the command; `certificates` is a directory with server/tls.crt, server/tls.key and ca/bundle.crt."""
     client, peer = f"https://{HOST}:{clients}", f"http://{HOST}:{peers}"
     return [
         str(find_or_build().etcd),
@@ -280,7 +298,7 @@ def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: i
         f"--trusted-ca-file={certificates / 'ca/bundle.crt'}",
         f"--cert-file={certificates / 'server/tls.crt'}",
         f"--key-file={certificates / 'server/tls.key'}",
-        # What a crash of the whole computer loses is not worth waiting for the disk at every write.
+        # Data lost in a crash of the whole computer are not worth waiting for the disk at every write.
         "--unsafe-no-fsync",
         f"--quota-backend-bytes={2 << 30}",
         "--auto-compaction-retention=30m",

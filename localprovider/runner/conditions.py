@@ -1,4 +1,4 @@
-"""Conditions of what is run, as controllers of Kubernetes and operators write them."""
+"""Conditions of running objects, as controllers of Kubernetes and operators write them."""
 
 from kube.objects import Object
 from kube.objects import condition as found_condition
@@ -9,16 +9,16 @@ GOOD = "its process is ready"
 def condition(
     obj: Object, of_type: str, *, is_true: bool, said: str, now: str, reason: str = "", good: str = GOOD
 ) -> Object:
-    """The condition; its time is that of before if its status is.
+    """Return the condition; it keeps the previous time if it has the previous status.
 
     Args:
-        obj: whose it is.
-        of_type: its type.
+        obj: object of the condition.
+        of_type: type of the condition.
         is_true: its status.
-        said: why it is not true.
+        said: message while it is not true.
         now: RFC 3339.
-        reason: empty: after the status.
-        good: what is said while it is true.
+        reason: empty to derive it from the status.
+        good: message while it is true.
     """
     status = "True" if is_true else "False"
     before = found_condition(obj, of_type) or {}

@@ -1,6 +1,6 @@
-"""Files that the process of a pod may use: its own directory, and what its program needs to run.
+"""Files that the process of a pod may use: its own directory, and those that its program needs to run.
 
-Paths in its arguments give it no access: some arguments are texts of tenants.
+Paths in its arguments grant no access: some arguments are texts of tenants.
 """
 
 import os
@@ -18,16 +18,13 @@ _SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run/systemd/reso
 _LOADER = re.compile(rb"/[!-~]*/ld-[!-~]+")
 _HEADER = 4096
 _HELM = "helm"
-"""Gardenlets run it."""
-_MEMORY = ("/dev/shm",)  # noqa: S108 - where gardenlets have charts that they pull
+"""Program that gardenlets run."""
+_MEMORY = ("/dev/shm",)  # noqa: S108 - directory of charts that gardenlets pull
 _PYTHON = (sys.prefix, sys.base_prefix, str(Path(__file__).resolve().parents[2]))
 
 
 def confinement(command: Sequence[str], *, own: Path, reads: Sequence[Path] = ()) -> Confinement:
-    """Args:
-    own: the directory of the pod.
-    reads: files and directories that it reads besides.
-    """
+    """Return the confinement of a process; `own` is the directory of the pod, `reads` are additional readable files."""
     is_python = sys.executable in command
     python = _PYTHON if is_python else ()
     return Confinement(
@@ -52,7 +49,7 @@ def _helm() -> str:
 
 @cache
 def _loader(program: str) -> tuple[str, ...]:
-    """By which a program is loaded that is not linked as a whole."""
+    """Dynamic loader of a program; none if it is statically linked."""
     with Path(program).open("rb") as file:
         found = _LOADER.search(file.read(_HEADER))
     return (found[0].decode(),) if found else ()

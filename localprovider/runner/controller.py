@@ -1,9 +1,9 @@
-"""The runner: control loops for objects of Shoots' namespaces, and the supervisor of their processes.
+"""The runner: control loops for objects in Shoots' namespaces, and the supervisor of their processes.
 
-Services            of Shoots' namespaces
-Deployments, Etcds  that come, change or go
-Secrets             that change: a Deployment of their namespace may have them as files
-Namespaces          of Shoots on this provider, and that they are gone
+Services            in Shoots' namespaces
+Deployments, Etcds  created, changed or deleted
+Secrets             changed: a Deployment of their namespace may mount them
+Namespaces          of Shoots on this provider, and their deletion
 """
 
 import time
@@ -53,18 +53,18 @@ _SECRETS_VIEW, _CONFIG_MAPS_VIEW = View(SECRETS, without_managed_fields), View(C
 ASKS: Predicate[Object] = any_of(listed, changed("metadata.generation", "metadata.deletionTimestamp"))
 _WORKERS = 10
 _MOST_IN_A_SHOOT = 12
-"""Namespaces with processes, in a seed that is a Shoot: those of Shoots, and `garden`."""
+"""Maximum number of namespaces with processes in a seed that is a Shoot: those of Shoots, and `garden`."""
 
 
 class Runner:
     """Holds the processes while this program runs; a component in the sense of `process.runner`.
 
     Args:
-        directory: for what is kept on this computer.
-        seed_kubeconfig: by which programs talk to the seed.
-        buckets: where those of backups are.
-        recorder: of Events in the seed.
-        is_shoot: whether the seed is one itself: nothing else runs its pods, and its owner writes what he likes in it.
+        directory: directory of the local state.
+        seed_kubeconfig: kubeconfig of the seed for programs.
+        buckets: directory of the backup buckets.
+        recorder: recorder of Events in the seed.
+        is_shoot: whether the seed is a Shoot: nothing else runs its pods, and its owner may write anything in it.
     """
 
     name = "runner"
@@ -98,12 +98,12 @@ class Runner:
             await self._processes.end()
 
     def pods(self) -> Pods:
-        """Only once it has started."""
+        """Return the pods, only after the start."""
         assert self._session is not None
         return Pods(self._places, self._processes, self._session)
 
     def control_loops(self) -> Sequence[ControlLoop]:
-        """Only once it has started."""
+        """Return the control loops, only after the start."""
         pods = self.pods()
         of_etcds = [self._etcds(pods, self._backups()), self._copies()]
         return [self._services(), self._deployments(pods), *of_etcds, self._namespaces(pods)]
@@ -147,7 +147,7 @@ class Runner:
 
     @property
     def _runs_beside(self) -> Mapping[str, Collection[str]]:
-        """Namespace that is none of a Shoot -> names of Deployments that are programs here."""
+        """Names of Deployments that are local programs, by namespace that does not belong to a Shoot."""
         return {GARDEN_NAMESPACE: (GARDENLET,)} if self._is_shoot else {}
 
     def _backups(self) -> Backups:
@@ -192,7 +192,7 @@ class Runner:
         return loop.reconciled_by(NamespaceReconciler(client=self._seed.client, pods=pods))
 
     def _shoots(self, loop: ControlLoop) -> Callable[[str], bool]:
-        """Whether a namespace is one of a Shoot, or was when it was still there."""
+        """Whether a namespace belongs to a Shoot, or did before its deletion."""
         namespaces = loop.watch(self._seed.caches, _NAMESPACES_VIEW)
         return lambda name: namespaces.get(Key("", name)) is not None or name in self._places.namespaces()
 

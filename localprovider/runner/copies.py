@@ -1,6 +1,6 @@
-"""One pass over an EtcdCopyBackupsTask: snapshots of an etcd come from one bucket into another, once.
+"""One pass over an EtcdCopyBackupsTask: copy snapshots of an etcd from one bucket into another, once.
 
-Each is copied as a whole before it has its name, so a pass that ends in between begins again with what is missing.
+Each copy gets its name only when it is complete, so an interrupted pass continues with the missing ones.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ class CopyReconciler:
     client: Client
     buckets: Confined
     is_of_shoot: Callable[[str], bool]
-    """Whether a namespace is."""
+    """Whether a namespace belongs to a Shoot."""
     clock: Callable[[], datetime]
     tasks: Store[Object] = field(init=False)
     statuses: StatusWriter = field(init=False)
 
     def begin(self, tasks: Store[Object]) -> None:
-        """To be called before the first pass, once the kind is served."""
+        """Begin before the first pass, once the kind is served."""
         self.tasks, self.statuses = tasks, StatusWriter(self.client, tasks)
 
     async def reconcile(self, name: Key) -> Result:
@@ -57,7 +57,12 @@ class CopyReconciler:
         return RequeueAfter(_SOON) if said else Done()
 
     async def _directory(self, task: Object, store: str) -> Directory:
-        """Raises BucketAway, KubeError."""
+        """Return the directory of a store.
+
+        Raises:
+            BucketAway: it is not accessible, or unknown.
+            KubeError: the seed refused a request, or could not be reached.
+        """
         of = mapping_at(spec(task), store)
         where = Key(key(task).namespace, text(mapping(of.get("secretRef")).get("name")))
         secret = await self.client.find(SECRETS, where)
@@ -83,9 +88,13 @@ def _is_done(task: Object) -> bool:
 
 
 def copy(source: Directory, target: Directory, wanted: Object, now: datetime) -> int:
-    """Have the target hold the snapshots of the source. Returns how many these are.
+    """Copy the snapshots of the source into the target. Return their number.
 
-    Args: wanted: says which: at most how many, of which age. Raises BucketAway, OSError.
+    `wanted` limits their number and age.
+
+    Raises:
+        BucketAway: a directory is not accessible.
+        OSError: a copy failed.
     """
     found = source.snapshots()
     if days := integer(wanted.get("maxBackupAge")):

@@ -1,4 +1,4 @@
-"""One pass over a Deployment of a Shoot's namespace: its process runs, or none does, and the status says which."""
+"""One pass over a Deployment of a Shoot's namespace: start or stop its process, and report it in the status."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ from localprovider.runner.probes import probe_of
 from localprovider.runner.volumes import File, MissingSource, Refused, files, mounts
 
 SIMULATED = "local.provider/simulated"
-"""An annotation of Deployments that are reported as ready although nothing runs."""
+"""Annotation of Deployments that are reported as ready without a process."""
 _MISSING_SECONDS = 1.0
 _ROLLED_OUT = "NewReplicaSetAvailable"
 _SERVICES = {APISERVER: APISERVER, **{f"{each}-client": f"{each}-client" for each in ("etcd-main", "etcd-events")}}
-"""Service -> the port that stands for it. Others are not talked to by what runs here."""
+"""Service -> name of its local port. Local processes use no other Services."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -43,7 +43,7 @@ class DeploymentReconciler:
     config_maps: Store[Object]
     statuses: StatusWriter
     runs: Callable[[str], Collection[str]]
-    """Names of Deployments of a namespace that are programs here."""
+    """Names of Deployments of a namespace that are local programs."""
     is_simulated: Callable[[str], bool]
     """Whether other Deployments of a namespace are reported as ready."""
     seed_kubeconfig: Path
@@ -84,10 +84,17 @@ class DeploymentReconciler:
         await self._report(deployment, Standing("", 0.0))
         return Done()
 
-    # --- what is to run
+    # --- the process
 
     def _pod(self, deployment: Object, program: Program) -> Pod:
-        """Raises MissingSource, LocalProcessError, OutsideError, Refused."""
+        """Return the pod of a Deployment.
+
+        Raises:
+            MissingSource: a Secret or ConfigMap does not exist yet.
+            LocalProcessError: a program is not available, or there are too many namespaces.
+            OutsideError: a name or path is not accepted.
+            Refused: the Deployment has unsupported parts.
+        """
         name, template = key(deployment), mapping_at(spec(deployment), "template", "spec")
         container = next(iter(mappings(template.get("containers"))), {})
         places = self.pods.places
@@ -105,14 +112,14 @@ class DeploymentReconciler:
             command=without_pods(command) if is_seed else command,
             files=found,
             probe=probe_of(container, ports[program.servers[0]]),
-            # A token beside the kubeconfig is replaced now and then.
+            # A token next to the kubeconfig is replaced periodically.
             reads=(*program.reads, *([self.seed_kubeconfig.parent] if program.config is not None else [])),
         )
 
     def _source(self, namespace: str, resource: Resource, name: str) -> Object | None:
         return (self.secrets if resource == SECRETS else self.config_maps).get(Key(namespace, name))
 
-    # --- what is said of it
+    # --- status
 
     async def _report(self, deployment: Object, standing: Standing) -> None:
         wanted = integer(spec(deployment).get("replicas"))
@@ -142,14 +149,14 @@ def prepared(
     *,
     seed_kubeconfig: Path,
 ) -> tuple[list[str], list[File]]:
-    """The command of a program, and its files, as they are on this computer.
+    """Return the command of a program, and its files, with local paths; `found` are the files of the container.
 
-    Args: found: as they are in the container.
-
-    Raises LocalProcessError, Refused: such as for a file that would run a command, or lead to another one of the host.
+    Raises:
+        LocalProcessError: the program is not available.
+        Refused: such as for a file that would run a command, or lead to another file of the host.
     """
     given = {str(here.path(each.path)): each for each in found}
-    # Checked as the process reads them: only what was recognized as a path in a text is one below the root.
+    # Checked as the process reads them: only recognized paths in a text are below the root.
     contents = {path: here.content(each.content) for path, each in given.items()}
     command = program.call(container, here, ports)
     if program.config is None:

@@ -1,4 +1,4 @@
-"""Requests to an etcd by its JSON gateway, as whoever makes its backups."""
+"""Requests to an etcd by its JSON gateway, for backups."""
 
 import asyncio
 import base64
@@ -19,18 +19,20 @@ _SECONDS = 5.0
 _SNAPSHOT_SECONDS = 120.0
 _BLOCK = 1 << 20
 _FAST = 1
-"""Of gzip."""
+"""Compression level of gzip."""
 
 
 class EtcdRefuses(Exception):
-    """It does not answer, or not as it should; the text says what."""
+    """The etcd does not answer, or not as expected; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EtcdClient:
-    """Args:
-    url: of its clients' server.
-    certificates: a directory with client/tls.crt, client/tls.key and ca/bundle.crt.
+    """Client of an etcd.
+
+    Args:
+        url: URL of its server for clients.
+        certificates: directory with client/tls.crt, client/tls.key and ca/bundle.crt.
     """
 
     session: aiohttp.ClientSession
@@ -38,7 +40,11 @@ class EtcdClient:
     certificates: Path
 
     async def revision(self) -> int:
-        """Of the last change. Raises EtcdRefuses."""
+        """Return the revision of the last change.
+
+        Raises:
+            EtcdRefuses: there is no valid answer.
+        """
         try:
             async with self._post("/v3/maintenance/status", _SECONDS) as answer:
                 answer.raise_for_status()
@@ -47,7 +53,13 @@ class EtcdClient:
             raise EtcdRefuses(f"{self.url} does not say its revision: {_said(error)}") from error
 
     async def snapshot(self, target: Snapshot) -> None:
-        """Write one, which is there as a whole or not at all. Raises EtcdRefuses, OSError, OutsideError."""
+        """Write a snapshot, completely or not at all.
+
+        Raises:
+            EtcdRefuses: there is no valid answer.
+            OSError: it cannot be written.
+            OutsideError: its path is not accepted.
+        """
         with target.buckets.replacing(target.file) as new:
             try:
                 async with self._post("/v3/maintenance/snapshot", _SNAPSHOT_SECONDS) as answer:
@@ -59,8 +71,12 @@ class EtcdClient:
                 raise EtcdRefuses(f"{self.url} gives a snapshot that can't be used: {problem}")
 
     def _post(self, path: str, seconds: float) -> "aiohttp.client._RequestContextManager":
-        """Raises OSError."""
-        # An asleep etcd has none of these files.
+        """Send a request.
+
+        Raises:
+            OSError: a certificate is unreadable.
+        """
+        # A hibernated etcd has none of these files.
         context = ssl.create_default_context(cafile=str(self.certificates / "ca/bundle.crt"))
         context.load_cert_chain(self.certificates / "client/tls.crt", self.certificates / "client/tls.key")
         limit = aiohttp.ClientTimeout(total=seconds)
@@ -74,7 +90,12 @@ def _checked(new: BinaryIO) -> str:
 
 
 async def _write(answer: aiohttp.StreamReader, target: BinaryIO) -> None:
-    """Raises OSError, KeyError, ValueError."""
+    """Write the streamed snapshot.
+
+    Raises:
+        OSError: it cannot be written.
+        KeyError, ValueError: the answer is invalid, or an error.
+    """
     with gzip.GzipFile(fileobj=target, mode="wb", compresslevel=_FAST) as file:
         waiting = bytearray()
         async for line in answer:

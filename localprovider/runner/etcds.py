@@ -1,7 +1,7 @@
-"""One pass over an Etcd: what its operator does, for one member, which is a process.
+"""One pass over an Etcd: the work of its operator, for one member, which is a process.
 
-The data stay when it sleeps, and go with the object; `backups` has what is done if they are lost. What is asked for is
-done by the same pass, whether the annotation that asks is there or not.
+The data stay during hibernation, and are deleted with the object; `backups` handles their loss. Each pass does the
+same, with or without an annotation that requests an operation.
 """
 
 from collections.abc import Callable
@@ -61,13 +61,13 @@ class EtcdReconciler:
     secrets: Store[Object]
     backups: Backups
     is_of_shoot: Callable[[str], bool]
-    """Whether a namespace is."""
+    """Whether a namespace belongs to a Shoot."""
     clock: Callable[[], datetime]
     etcds: Store[Object] = field(init=False)
     statuses: StatusWriter = field(init=False)
 
     def begin(self, etcds: Store[Object]) -> None:
-        """To be called before the first pass, once the kind is served."""
+        """Begin before the first pass, once the kind is served."""
         self.etcds, self.statuses = etcds, StatusWriter(self.client, etcds)
 
     async def reconcile(self, name: Key) -> Result:
@@ -102,7 +102,7 @@ class EtcdReconciler:
         return RequeueAfter(standing.wait)
 
     async def _prepare(self, found: Object) -> str:
-        """Why it may not run; empty: it may."""
+        """Return the reason why it may not run; empty if it may."""
         name, places = key(found), self.pods.places
         own = f"{name.namespace}/{name.name}"
         place = Place(files=places.files_of(name.namespace), own=own, peers=_url("http", self._port(name, "peer")))
@@ -111,7 +111,7 @@ class EtcdReconciler:
         )
 
     async def _keep(self, found: Object) -> str:
-        """Have snapshots of it. Returns what is wrong."""
+        """Make due snapshots. Return the problem."""
         name, is_asked = key(found), ASKED in annotations(found)
         certificates = self._here(name).path(_CERTIFICATES)
         client = EtcdClient(self.pods.session, _url("https", self._port(name, "client")), certificates)
@@ -127,7 +127,7 @@ class EtcdReconciler:
         return Here(self.pods.places.of_pod(name.namespace, name.name) / ROOT, (), name.namespace, {})
 
     async def _taken_up(self, found: Object) -> Object:
-        """Without the annotation that asks for what is done now."""
+        """Remove the annotation that requests the operation of this pass."""
         return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
 
     async def _without(self, found: Object, annotation: str) -> Object:
@@ -138,7 +138,12 @@ class EtcdReconciler:
         return written
 
     def _pod(self, found: Object) -> Pod:
-        """Raises MissingSource, LocalProcessError."""
+        """Return the pod of an Etcd.
+
+        Raises:
+            MissingSource: a Secret does not exist yet, or is incomplete.
+            LocalProcessError: a program is not available, or there are too many namespaces.
+        """
         name = key(found)
         clients, peers, metrics = (self._port(name, each) for each in ("client", "peer", "metrics"))
         own, here = self.pods.places.of_pod(name.namespace, name.name), self._here(name)
@@ -152,7 +157,7 @@ class EtcdReconciler:
             self._file(name.namespace, server, "tls.key", "server/tls.key"),
         ]
         if client:
-            # Of whoever makes snapshots: etcd itself does not read them.
+            # Files of the client for snapshots: etcd itself does not read them.
             paths = ((each, f"client/{each}") for each in ("tls.crt", "tls.key"))
             files += (replace(self._file(name.namespace, client, *each), is_fixed=False) for each in paths)
         return Pod(
@@ -176,7 +181,7 @@ class EtcdReconciler:
         return File(f"{_CERTIFICATES}/{path}", content, is_fixed=True)
 
     async def _report(self, found: Object, standing: Standing, *, error: str = "", backup: str = "") -> None:
-        """Args: error: why it may not run. backup: why there is no snapshot."""
+        """Report the state; `error` is the reason why it may not run, `backup` why there is no snapshot."""
         wanted = integer(spec(found).get("replicas"))
         ready, moment = 0 if standing.problem else wanted, format_time(self.clock())
         said = [
@@ -206,7 +211,7 @@ class EtcdReconciler:
 
 
 def _members(found: Object, standing: Standing, moment: str) -> list[Object]:
-    """Once its member was ready, it is listed for ever: then it has data, or has lost them."""
+    """A member stays listed after its first readiness; absent data then means loss."""
     before = mappings(mapping(found.get("status")).get("members"))
     if standing.problem and not before:
         return []

@@ -1,9 +1,9 @@
-"""Flags with which programs of a control plane may be started here, and values that these may have.
+"""Permitted flags of the programs of a control plane, and their permitted values.
 
-A Deployment says how its program is started. In a seed that is a Shoot, its owner can write any Deployment, so what is
-not listed is refused: a flag may name a file of this computer, write one, or run a program. Flags that decide where a
-server listens, or where it writes, are not taken from the Deployment; see `commands`. Contents of files are checked by
-`gardener.tenant_files.mounted`: a flag that names one with paths in it has to be known there.
+A Deployment defines the arguments of its program. In a seed that is a Shoot, its owner can write any Deployment, so
+flags that are not listed are refused: a flag may name a local file, write one, or run a program. Flags for addresses
+and output files of a server are not taken from the Deployment; see `commands`. Contents of files are checked by
+`gardener.tenant_files.mounted`, which has to know each flag that names a file with paths in it.
 """
 
 import re
@@ -14,11 +14,11 @@ from localprovider.runner.addresses import Here
 from localprovider.runner.volumes import Refused
 
 Rule = Callable[[str, Here], str | None]
-"""The value as it is on this computer; None: without the flag. Raises Refused, OutsideError."""
+"""Function that returns the local value; None to drop the flag. Raises Refused, OutsideError."""
 _FLAG = re.compile(r"--([a-z][a-z0-9-]{0,99})(?:=(.*))?", re.DOTALL)
 _MOST, _SHOWN = 500, 100
 _ETCDS = ("etcd-main-client", "etcd-events-client")
-"""Services."""
+"""Names of Services."""
 
 
 # --- rules of values
@@ -36,17 +36,17 @@ def _matching(pattern: str) -> Rule:
 
 
 def _file(value: str, here: Here) -> str:
-    """One of those that are mounted."""
+    """Permit mounted files."""
     return str(here.file(value))
 
 
 def _without(_value: str, _here: Here) -> None:
-    """The runner decides, or it has no effect here."""
+    """Drop a flag that the runner decides, or that has no effect here."""
     return
 
 
 def _etcds(value: str, here: Here) -> str:
-    """Overrides have a resource before the address."""
+    """Permit URLs of etcds; overrides have a resource before the address."""
     resource, mark, urls = value.rpartition("#")
     if mark and not re.fullmatch(r"[a-z0-9.]*/[a-z0-9.]+", resource):
         raise Refused("has a resource that is not allowed here")
@@ -54,7 +54,7 @@ def _etcds(value: str, here: Here) -> str:
 
 
 def _written(value: str, here: Here) -> str:
-    """A file that the program writes."""
+    """Permit a file that the program writes."""
     return str(here.temporary_file(value))
 
 
@@ -169,7 +169,11 @@ MACHINES_FLAGS: Mapping[str, Rule] = {MACHINES_KUBECONFIG: _file}
 
 
 def read(arguments: Sequence[str], rules: Mapping[str, Rule], here: Here) -> list[str]:
-    """The arguments as they are on this computer. Raises Refused."""
+    """Return the arguments with local values.
+
+    Raises:
+        Refused: an argument is not permitted.
+    """
     if len(arguments) > _MOST:
         raise Refused(f"it has more than {_MOST} arguments")
     return [*_read(arguments, rules, here)]

@@ -1,4 +1,4 @@
-"""One pass over a namespace that may be gone: with it, all that this computer keeps of it goes."""
+"""One pass over a namespace that may be gone: its local state is removed with it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class NamespaceReconciler:
     async def reconcile(self, name: Key) -> Result:
         if name.name not in self.pods.places.namespaces():
             return Done()
-        # There are data of etcds: that it is gone is asked, not inferred from a watch.
+        # There are data of etcds: the API server has to confirm the deletion, a watch is not enough.
         if await self.client.find(NAMESPACES, name.name) is None:
             await self.pods.forget(name.name)
         return Done()

@@ -1,4 +1,4 @@
-"""A process that stands for the pod of an object: started from its files, started again when they change."""
+"""Process for the pod of an object: started from its files, restarted when they change."""
 
 import hashlib
 import os
@@ -18,23 +18,23 @@ from localprovider.runner.processes import Processes, last_lines
 from localprovider.runner.volumes import File
 
 ROOT, _DIGEST = "root", "digest"
-"""In the directory of a pod: what stands for the root of its container, and what its process was started with."""
+"""Names in the directory of a pod: the root of its container, and the digest of the running process."""
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME")
 """Variables of this program that processes get; others may be credentials, or lead to clusters of its user."""
 _TAKEN = "address already in use"
-"""What programs print whose port is another's."""
+"""Output of programs whose port is taken by another process."""
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
-"""Until a process is looked at again that is not ready, and that is."""
+"""Seconds until a process that is not ready is checked again, and one that is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """What is to run.
+    """Description of a process.
 
     Attributes:
-        files: with the paths of this computer in them.
-        probe: None: it is ready as soon as it runs.
-        reads: files and directories that it reads besides its own.
+        files: files with local paths in them.
+        probe: None if it is ready as soon as it runs.
+        reads: additional readable files and directories.
     """
 
     namespace: str
@@ -51,7 +51,7 @@ class Pod:
 
     @property
     def digest(self) -> str:
-        """Of what a process has to be started again for."""
+        """Digest of everything whose change requires a restart."""
         whole = hashlib.sha256("\0".join(self.command).encode())
         for each in sorted(self.files, key=lambda file: file.path):
             if each.is_fixed:
@@ -61,12 +61,12 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a pod is.
+    """State of a pod.
 
     Attributes:
-        problem: why it is not ready; empty: it is.
-        wait: seconds until to look again.
-        lacks_port: whether it has ended because others have its port.
+        problem: reason why it is not ready; empty if it is.
+        wait: seconds until the next look.
+        lacks_port: whether it has ended because its port is taken.
     """
 
     problem: str
@@ -80,7 +80,11 @@ def _unheard(_: Key) -> None:
 
 @dataclass(slots=True)
 class Pods:
-    """Attributes: ended: called when the process of a pod has ended."""
+    """Processes of pods.
+
+    Attributes:
+        ended: called when the process of a pod has ended.
+    """
 
     places: Places
     processes: Processes
@@ -88,7 +92,12 @@ class Pods:
     ended: Callable[[Key], None] = _unheard
 
     async def run(self, pod: Pod) -> Standing:
-        """Have it run as it is described. Raises LocalProcessError, OutsideError."""
+        """Start or restart a pod as described. Return its state.
+
+        Raises:
+            LocalProcessError: the supervisor refused, or there are too many namespaces.
+            OutsideError: a name or path is not accepted.
+        """
         files, own = self.places.files_of(pod.namespace), f"{pod.namespace}/{pod.name}"
         for each in pod.files:
             files.write(f"{own}/{ROOT}{each.path}", each.content)
@@ -121,11 +130,19 @@ class Pods:
         return Standing("", _PERIOD_SECONDS)
 
     async def stop(self, namespace: str, name: str) -> None:
-        """Return when nothing of it runs. Raises LocalProcessError."""
+        """Stop a pod, and wait until its process has ended.
+
+        Raises:
+            LocalProcessError: the supervisor refused.
+        """
         await self.processes.stop(f"{namespace}.{name}")
 
     async def forget(self, namespace: str) -> None:
-        """Stop what still runs of a namespace, and remove what it has here. Raises LocalProcessError."""
+        """Stop the processes of a namespace, and remove its files.
+
+        Raises:
+            LocalProcessError: the supervisor refused.
+        """
         for each in await self.processes.running():
             if each.startswith(f"{namespace}."):
                 await self.processes.stop(each)

@@ -1,4 +1,4 @@
-"""Whether a process is ready, as its pod's probe would find out."""
+"""Readiness of a process, by the probe of its pod."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Probe:
 
 
 def probe_of(container: Object, port: int) -> Probe | None:
-    """Args: port: on this computer. None: it is ready as soon as it runs."""
+    """Return the probe at a local port; None if the process is ready as soon as it runs."""
     found = mapping(container.get("readinessProbe")) or mapping(container.get("livenessProbe"))
     request = mapping(found.get("httpGet"))
     if not request:
@@ -30,7 +30,7 @@ def probe_of(container: Object, port: int) -> Probe | None:
 
 
 async def problem(session: aiohttp.ClientSession, probe: Probe | None) -> str:
-    """What is missing; empty: nothing. A certificate is not checked, as a kubelet does not check it."""
+    """Return the problem; empty if there is none. Like a kubelet, accept any certificate."""
     if probe is None:
         return ""
     try:

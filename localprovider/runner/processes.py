@@ -1,7 +1,7 @@
 """Processes, by name, held by a supervisor that outlives a crash of this program.
 
-A process that ends is started again, the later the more often that has happened. What has run for a while begins anew.
-That it ends is reported at once where the kernel can say so (Linux); elsewhere, whoever looks next sees it.
+A process that ends is restarted with increasing pauses. A process that has run for a while starts over with the
+shortest one. Its end is reported at once if the kernel supports that (Linux); elsewhere, the next look notices it.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from localprocesses.state import is_alive
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _END_SECONDS = 60.0
 _TRACE = 4096
-"""Bytes of what a Go program prints when it gives up, with its trace."""
+"""Bytes of the output of a Go program when it crashes, with its trace."""
 _LASTS_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class _Attempts:
-    """To run one process. Times are those of a clock that runs on."""
+    """Attempts to run one process. Times are those of a monotonic clock."""
 
     pause: float = 0.0
     started: float = float("-inf")
@@ -36,14 +36,16 @@ class _Attempts:
 class _Followed:
     pid: int
     file: int
-    """That can be read when the process has ended."""
+    """File that becomes readable when the process ends."""
 
 
 @dataclass(slots=True)
 class Processes:
-    """Args:
-    directory: of the supervisor: logs, and its socket. It is removed with it.
-    now: seconds of a clock that runs on.
+    """Processes of a supervisor.
+
+    Args:
+        directory: logs and socket of the supervisor, which is removed if the directory is.
+        now: returns seconds of a monotonic clock.
     """
 
     directory: Path
@@ -52,7 +54,11 @@ class Processes:
     _followed: dict[str, _Followed] = field(default_factory=dict)
 
     async def begin(self) -> None:
-        """Take up what runs, or start the supervisor. Raises LocalProcessError."""
+        """Take over the running processes, or start the supervisor.
+
+        Raises:
+            LocalProcessError: the supervisor does not start or answer.
+        """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "logs").mkdir(exist_ok=True)
         if is_alive(self.directory):
@@ -61,7 +67,7 @@ class Processes:
             await asyncio.to_thread(supervisor.launch, self.directory, owner=os.getppid())
 
     async def end(self) -> None:
-        """With all processes, so that another can begin here at once."""
+        """Stop the supervisor with all processes, so that another can begin here at once."""
         for name in [*self._followed]:
             self._leave(name)
         await self._ask("shutdown")
@@ -72,16 +78,20 @@ class Processes:
         return await asyncio.to_thread(supervisor.ask, self.directory, operation, **arguments)
 
     async def running(self) -> dict[str, bool]:
-        """Whether each process that was started, and not stopped, still runs."""
+        """Return whether each process that was started, and not stopped, still runs."""
         return {name: pid is not None for name, pid in (await self._pids()).items()}
 
     async def _pids(self) -> dict[str, int | None]:
-        """None: it has ended."""
+        """Return the pid of each process; None if it has ended."""
         components = (await self._ask("status"))["components"]
         return {name: found["pid"] if found["exit"] is None else None for name, found in components.items()}
 
     async def follow(self, name: str, ended: Callable[[], None]) -> None:
-        """Have this called when the process of now has ended. Raises LocalProcessError."""
+        """Call `ended` when the current process has ended.
+
+        Raises:
+            LocalProcessError: the supervisor does not answer.
+        """
         pid, known = (await self._pids()).get(name), self._followed.get(name)
         if known is not None and known.pid == pid:
             return
@@ -114,13 +124,16 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         confinement: Confinement | None = None,
     ) -> float:
-        """Start it, or say in how many seconds to come back. Raises LocalProcessError.
+        """Start a process, or return the seconds until the next attempt.
 
         Args:
-            name: of the process.
+            name: name of the process.
             command: its arguments, the program first.
-            environment: all of it; None: that of this program.
-            confinement: None: it may use all files.
+            environment: its whole environment; None for that of this program.
+            confinement: None if it may use all files.
+
+        Raises:
+            LocalProcessError: the supervisor refused, or does not answer.
         """
         attempts = self._attempts.setdefault(name, _Attempts())
         if self.now() - attempts.started > _LASTS_SECONDS + attempts.pause:
@@ -135,12 +148,12 @@ class Processes:
         return 0.0
 
     async def stop(self, name: str) -> None:
-        """Return when it has ended."""
+        """Stop a process, and wait until it has ended."""
         if name in await self.running():
             await self._ask("stop", name=name, kill=False)
 
     def forget(self, name: str) -> None:
-        """That it has ended before counts no more."""
+        """Reset the pause between restarts."""
         self._attempts.pop(name, None)
 
     def log(self, name: str) -> Path:
@@ -148,7 +161,7 @@ class Processes:
 
 
 def last_lines(log: Path, *, most: int = 500) -> str:
-    """The last output of a process; or the line about a full disk, which comes before a trace."""
+    """Return the last output of a process, or the line about a full disk, which precedes a trace."""
     try:
         with log.open("rb") as file:
             end = file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""One pass over a Service of a Shoot's namespace: where it is served on this computer, whatever runs."""
+"""One pass over a Service of a Shoot's namespace: publish its local port, whether or not a process runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from localprovider.runner.commands import PROGRAMS
 from localprovider.runner.places import Places
 
 PORT = "local.provider/port"
-"""An annotation of Services."""
+"""Annotation of Services."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -25,7 +25,7 @@ class ServiceReconciler:
     services: Store[Object]
     statuses: StatusWriter
     is_of_shoot: Callable[[str], bool]
-    """Whether a namespace is."""
+    """Whether a namespace belongs to a Shoot."""
 
     async def reconcile(self, name: Key) -> Result:
         service = self.services.get(name)

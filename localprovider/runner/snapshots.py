@@ -1,12 +1,12 @@
-"""Snapshots of an etcd: files in a directory of the bucket, and what may be done with them.
+"""Snapshots of an etcd: files in a directory of the bucket, and operations on them.
 
-    20260131T120000Z-0000000000001234.db.gz      when it was made, and the revision that it has
+    20260131T120000Z-0000000000001234.db.gz      time of the snapshot, and its revision
 
-Each is whole: what etcd hands out as a snapshot, with a checksum at its end. One that does not have the contents it was
-made with is found by that before it is used.
+Each is complete: the output of etcd for a snapshot, with a checksum at its end, which reveals changed contents before
+use.
 
-A directory is made with its first snapshot. So one that is there and empty has lost what it had, and a directory of an
-entry that is not there is a bucket which is away.
+A directory is created with its first snapshot. So an empty one has lost its snapshots, and a missing directory of an
+entry means that the bucket is away.
 """
 
 import base64
@@ -30,24 +30,28 @@ _TIME = "%Y%m%dT%H%M%SZ"
 _CHECKSUM = hashlib.sha256().digest_size
 _BLOCK = 1 << 20
 _ENTRY_LEVELS = 2
-"""Of the directory of an entry: its bucket, and its own name."""
+"""Levels of the directory of an entry: its bucket, and its own name."""
 _LARGEST = 8 << 30
-"""Bytes of a snapshot that is unpacked."""
+"""Maximum size in bytes of an unpacked snapshot."""
 _KEPT = (
     (timedelta(hours=1), timedelta(minutes=1)),
     (timedelta(days=1), timedelta(hours=1)),
     (timedelta(days=7), timedelta(days=1)),
 )
-"""Until which age one is kept of each span of time, however often an Etcd asks for one."""
+"""Up to each age, one snapshot is kept per span of time, however often an Etcd requests one."""
 
 
 class BucketAway(Exception):
-    """Snapshots can neither be read nor written; the text says why, and what to do."""
+    """Snapshots can neither be read nor written; the text has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Attributes: file: below the buckets."""
+    """A snapshot.
+
+    Attributes:
+        file: path below the buckets.
+    """
 
     buckets: Confined
     file: str
@@ -64,10 +68,12 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Args:
-    buckets: where all are.
-    entry: the directory of the backup entry below it, which its extension has made.
-    name: of the etcd.
+    """Snapshots of an etcd.
+
+    Args:
+        buckets: directory of all buckets.
+        entry: directory of the backup entry below it, which its extension has created.
+        name: name of the etcd.
     """
 
     buckets: Confined
@@ -83,13 +89,21 @@ class Directory:
         return f"{self.entry}/{self.name}"
 
     def exists(self) -> bool:
-        """Whether there ever was a snapshot. Raises BucketAway."""
+        """Whether there ever was a snapshot.
+
+        Raises:
+            BucketAway: the directory is not accessible.
+        """
         with self._reached():
             self.buckets.names(self.entry)
             return self.buckets.has(self._below)
 
     def snapshots(self) -> list[Snapshot]:
-        """The newest first. Raises BucketAway."""
+        """Return the snapshots, newest first.
+
+        Raises:
+            BucketAway: the directory is not accessible.
+        """
         if not self.exists():
             return []
         with self._reached():
@@ -104,7 +118,11 @@ class Directory:
         return Snapshot(self.buckets, f"{self._below}/{name}", moment, int(match[2]))
 
     def place(self, moment: datetime, revision: int) -> Snapshot:
-        """One that is still to be made; there is a directory for it. Raises BucketAway."""
+        """Return a new snapshot, which is not written yet, and create its directory.
+
+        Raises:
+            BucketAway: the directory is not accessible.
+        """
         with self._reached():
             self.buckets.names(self.entry)
             self.buckets.make(self._below)
@@ -112,7 +130,11 @@ class Directory:
         return Snapshot(self.buckets, file, moment.replace(microsecond=0), revision)
 
     def prune(self, now: datetime) -> None:
-        """Raises BucketAway."""
+        """Remove superfluous snapshots.
+
+        Raises:
+            BucketAway: the directory is not accessible.
+        """
         for each in superfluous(self.snapshots(), now):
             with self._reached():
                 self.buckets.remove(each.file)
@@ -129,13 +151,16 @@ class Directory:
 
 
 def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: str) -> Directory:
-    """Args:
-        buckets: where all are.
-        secret: that says where a bucket is.
-        name: its name.
-        prefix: of a store.
+    """Return the directory of an etcd's snapshots.
 
-    Raises BucketAway.
+    Args:
+        buckets: directory of all buckets.
+        secret: Secret with the location of the entry.
+        name: name of the Secret.
+        prefix: prefix of the store.
+
+    Raises:
+        BucketAway: the Secret has no valid location.
     """
     encoded = string_map(mapping((secret or {}).get("data"))).get("hostPath", "")
     try:
@@ -159,7 +184,7 @@ def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: st
 
 
 def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
-    """What goes: the farther back, the fewer are kept. The newest one always is."""
+    """Snapshots to remove: the older they are, the fewer are kept. The newest one always stays."""
     kept, gone = set[tuple[timedelta, int]](), list[Snapshot]()
     for number, each in enumerate(sorted(snapshots, key=lambda one: one.moment, reverse=True)):
         age = now - each.moment
@@ -175,9 +200,10 @@ def superfluous(snapshots: Iterable[Snapshot], now: datetime) -> list[Snapshot]:
 
 
 def unpacked(packed: BinaryIO, target: BinaryIO) -> str:
-    """Write what a snapshot has into a file. Returns what is wrong with it; empty: nothing.
+    """Unpack a snapshot into a file. Return the problem of the snapshot; empty if there is none.
 
-    Raises OSError: the file can't be written, which says nothing of the snapshot.
+    Raises:
+        OSError: the file cannot be written, with no conclusion about the snapshot.
     """
     digest, end, size = hashlib.sha256(), b"", 0
     with gzip.GzipFile(fileobj=packed) as content:
@@ -198,31 +224,43 @@ def unpacked(packed: BinaryIO, target: BinaryIO) -> str:
     return "" if len(end) == _CHECKSUM and digest.digest() == end else "its checksum is wrong"
 
 
-# --- what an etcd begins with
+# --- initial data of an etcd
 
 
 @dataclass(frozen=True, slots=True)
 class AsItIs:
-    """With the data that it has."""
+    """Begin with the existing data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Attributes: lost: whether it had data once, which can be done without."""
+    """Begin empty.
+
+    Attributes:
+        lost: whether it had data once, which are dispensable.
+    """
 
     lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Attributes: snapshots: the newest first; the first good one counts."""
+    """Begin with a snapshot.
+
+    Attributes:
+        snapshots: newest first; the first good one is used.
+    """
 
     snapshots: Sequence[Snapshot]
 
 
 @dataclass(frozen=True, slots=True)
 class NotAtAll:
-    """Attributes: lost: whether it had data once."""
+    """Do not begin.
+
+    Attributes:
+        lost: whether it had data once.
+    """
 
     reason: str
     lost: bool = True
@@ -232,13 +270,13 @@ Start = AsItIs | Empty | From | NotAtAll
 
 
 def start_of(*, has_data: bool, has_run: bool, is_needed: bool, directory: Callable[[], Directory | None]) -> Start:
-    """What an etcd begins with. What had data never begins empty, unless it can be done without them.
+    """Return the initial data of an etcd. An etcd that had data never begins empty, unless they are dispensable.
 
     Args:
-        has_data: whether its data are there.
+        has_data: whether its data exist.
         has_run: whether it had data once.
-        is_needed: whether its data can't be made anew from elsewhere.
-        directory: of its snapshots, None: it has no backups; may raise BucketAway.
+        is_needed: whether its data cannot be recreated from elsewhere.
+        directory: returns the directory of its snapshots, None without backups; may raise BucketAway.
     """
     if has_data:
         return AsItIs()
@@ -265,17 +303,17 @@ def _without_backups(*, has_run: bool, is_needed: bool) -> Start:
     return Empty(lost=has_run)
 
 
-# --- when one is made
+# --- schedule
 
 
 def is_due(*, last: datetime | None, now: datetime, period: float, scheduled: datetime | None) -> bool:
     """Whether a snapshot is due.
 
     Args:
-        last: when the newest was made; None: there is none.
+        last: time of the newest snapshot; None if there is none.
         now: the time.
         period: seconds of changes that may be lost.
-        scheduled: when the schedule asked for one first after `last`.
+        scheduled: first time of the schedule after `last`.
     """
     if last is None or now - last >= timedelta(seconds=period):
         return True

@@ -1,4 +1,4 @@
-"""The files of a pod: what its volumes are made of, and where they are mounted."""
+"""Files of a pod: sources of its volumes, and their mount paths."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -12,22 +12,24 @@ Find = Callable[[Resource, str], Object | None]
 
 
 LARGEST, MOST_FILES = 16 << 20, 500
-"""Of a pod: bytes of all its files, and how many these are."""
+"""Limits of a pod: bytes of all its files, and their number."""
 
 
 class MissingSource(Exception):
-    """A Secret or ConfigMap of a volume is not there yet."""
+    """A Secret or ConfigMap of a volume does not exist yet."""
 
 
 class Refused(Exception):
-    """An object asks for what is not done on this computer; the text says what."""
+    """An object requires something unsupported on this computer; the text has the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Attributes:
-    path: in the container.
-    is_fixed: whether its content can't change while the pod lives.
+    """A file of a pod.
+
+    Attributes:
+        path: path in the container.
+        is_fixed: whether its content cannot change while the pod lives.
     """
 
     path: str
@@ -37,17 +39,21 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a volume, or a part of it, is made from."""
+    """Source of a volume, or of a part of it."""
 
     resource: Resource
     name: str
     items: tuple[tuple[str, str], ...]
-    """Key and path; empty: all."""
+    """Key and path; empty for all."""
     is_optional: bool
 
 
 def mounts(container: Object) -> dict[str, str]:
-    """Volume -> where it is mounted. Raises Refused."""
+    """Return the mount path of each volume.
+
+    Raises:
+        Refused: a mount is not supported.
+    """
     return {text(each.get("name")): _place(each) for each in mappings(container.get("volumeMounts"))}
 
 
@@ -60,7 +66,12 @@ def _place(mount: Object) -> str:
 
 
 def files(pod: Object, container: Object, find: Find) -> list[File]:
-    """Args: pod: its spec. find: the Secret or ConfigMap of a name. Raises MissingSource, Refused."""
+    """Return the files of a container; `pod` is the spec, `find` returns a Secret or ConfigMap by name.
+
+    Raises:
+        MissingSource: a Secret or ConfigMap does not exist yet.
+        Refused: there are too many or too large files, or a path is not accepted.
+    """
     places = mounts(container)
     found, size, taken = list[File](), 0, set[str]()
     for volume in mappings(pod.get("volumes")):
@@ -79,7 +90,7 @@ def files(pod: Object, container: Object, find: Find) -> list[File]:
 
 
 def _demand_plain(path: str) -> None:
-    """That it is below the root of the container, however it is read."""
+    """Check that a path is below the root of the container, with any interpretation."""
     if not path.startswith("/"):
         raise Refused(f"{path!r} is not accepted as a path of a container: it must begin with '/'")
     try:
@@ -119,7 +130,7 @@ def _files(source: _Source, place: str, find: Find) -> Iterator[File]:
 
 
 def content_of(resource: Resource, obj: Object) -> dict[str, bytes]:
-    """Of a Secret or ConfigMap, by key."""
+    """Return the content of a Secret or ConfigMap, by key."""
     if resource == SECRETS:
         return {name: base64.b64decode(value) for name, value in string_map(obj.get("data")).items()}
     binary = {name: base64.b64decode(value) for name, value in string_map(obj.get("binaryData")).items()}

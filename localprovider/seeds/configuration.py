@@ -1,4 +1,4 @@
-"""Configurations of the programs of a seed that are no Deployments in it: they talk to it by a kubeconfig."""
+"""Configurations of the programs of a seed that are no Deployments in it: they use it through a kubeconfig."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from localprocesses.local import HOST
 RESOURCE_MANAGER = "gardener-resource-manager"
 LOCAL_PROVIDER = "local-provider"
 PATIENT: Object = {"leaseDuration": "30s", "renewDeadline": "25s"}
-"""Times of elections on this computer, where a program has no second replica, and much runs beside."""
+"""Times of elections on this computer, where a program has no second replica, and many other processes run."""
 HEALTH, METRICS = "healthProbes", "metrics"
 """Servers of a program."""
 API_SERVER: Object = {
@@ -22,11 +22,13 @@ API_SERVER: Object = {
     "metadata": {"name": "kubernetes", "namespace": "default"},
     "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}],
 }
-"""Where pods would find it, of which none runs; 127.0.0.1 is refused. Network policies follow from it."""
+"""Address for pods, none of which runs; 127.0.0.1 is refused. Network policies derive from it."""
 
 
 def of_resource_manager() -> Object:
-    """As the gardenlet would configure it, but without webhooks, which nothing asks here."""
+    """Return the configuration as the gardenlet would write it, but without webhooks, which no API server calls
+    here.
+    """
     config = of_seed(name=RESOURCE_MANAGER)
     controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
     own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}
@@ -34,7 +36,7 @@ def of_resource_manager() -> Object:
 
 
 def of_local_provider(state: Path, *, buckets: Path | None = None, is_shoot: bool) -> Object:
-    """Args: state: its directory. buckets: that it shares with others. is_shoot: whether the seed is a Shoot."""
+    """Return the configuration; `state` is its directory, `buckets` is one shared with others."""
     component = local_provider.COMPONENT
     return {
         "apiVersion": component.api_version,
@@ -47,12 +49,12 @@ def of_local_provider(state: Path, *, buckets: Path | None = None, is_shoot: boo
 
 
 def served_at(config: Object, ports: Mapping[str, int]) -> Object:
-    """Args: ports: of its servers."""
+    """Add servers at these ports to a configuration."""
     return {**config, "server": {name: {"bindAddress": HOST, "port": port} for name, port in ports.items()}}
 
 
 def with_token_file(kubeconfig: bytes) -> tuple[bytes, bytes]:
-    """The kubeconfig with its token in a file `token` beside it, where it can be renewed; and the token."""
+    """Return the kubeconfig with its token in a file `token` next to it, where it can be renewed; and the token."""
     whole = mapping(yaml.safe_load(kubeconfig))
     (user,) = whole["users"]
     token = str(user["user"]["token"])

@@ -1,4 +1,4 @@
-"""The control loop for Shoots that are seeds.
+"""Control loop for Shoots that are seeds.
 
 Workers       pools of Shoots
 Deployments   API servers of Shoots that start or stop

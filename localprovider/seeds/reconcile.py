@@ -1,8 +1,8 @@
-"""One pass over a pool of workers of a Shoot: if there is a gardenlet to run on it, what a seed needs runs here.
+"""One pass over a pool of workers of a Shoot: if there is a gardenlet to run on it, run the programs of a seed locally.
 
-Whether there is one is asked of the Shoot's API server, again and again: this is what kubelets would be for. That alone
-decides nothing, since its owner could deploy one: ManagedSeeds are made of Shoots of the project `garden` alone, and
-which project a Shoot is of is said by its Cluster, which only the gardenlet writes.
+The Shoot's API server is polled for the gardenlet, in place of kubelets. Its presence alone decides nothing, since the
+owner of the Shoot could deploy one: ManagedSeeds are made only of Shoots of the project `garden`, and the Cluster of a
+Shoot, which only the gardenlet writes, has its project.
 """
 
 import json
@@ -44,9 +44,9 @@ class SeedReconciler:
         self._may_be_seed: Store[bool] | None = None
 
     def begin(self, workers: Store[Object], deployments: Store[Object], may_be_seed: Store[bool]) -> None:
-        """Args:
-        deployments: of the seed, among them the API servers of Shoots.
-        may_be_seed: of Clusters.
+        """Begin once the kinds are served.
+
+        `deployments` are those of the seed, with the API servers of Shoots; `may_be_seed` has an entry per Cluster.
         """
         self._workers, self._deployments, self._may_be_seed = workers, deployments, may_be_seed
 
@@ -67,7 +67,7 @@ class SeedReconciler:
         return RequeueAfter(_PERIOD_SECONDS)
 
     async def _has_gardenlet(self, namespace: str) -> bool:
-        """As long as its API server does not answer, it has what it had."""
+        """Whether there is a gardenlet; the previous answer while its API server does not answer."""
         places = self._pods.places
         try:
             async with shoots.connected(self._client, namespace) as shoot:
@@ -81,7 +81,13 @@ class SeedReconciler:
         return found is not None or places.is_seed(namespace)
 
     async def _run(self, namespace: str) -> None:
-        """Raises ReconcileError: there is no kubeconfig; LocalProcessError, KubeError."""
+        """Start the programs of a seed.
+
+        Raises:
+            ReconcileError: there is no kubeconfig.
+            LocalProcessError: the supervisor refused, or there are too many namespaces.
+            KubeError: the seed refused a request, or could not be reached.
+        """
         places = self._pods.places
         directory, files, own = places.seed(namespace), places.files_of(namespace), f"{namespace}/{SEED}"
         if not (content := await shoots.kubeconfig(self._client, namespace)):
@@ -108,7 +114,11 @@ class SeedReconciler:
                 await self._pods.processes.start(process, _command(module, directory, program))
 
     async def _stop(self, namespace: str) -> None:
-        """With all that it ran. Raises LocalProcessError."""
+        """Stop the programs of a seed, with all their processes.
+
+        Raises:
+            LocalProcessError: the supervisor refused.
+        """
         for program in (configuration.LOCAL_PROVIDER, configuration.RESOURCE_MANAGER):
             await self._pods.processes.stop(f"{namespace}.seed-{program}")
 

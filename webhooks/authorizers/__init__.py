@@ -1,5 +1,5 @@
-"""Authorization webhooks: what API servers ask that are configured to, before admission, and also about reads.
+"""Authorization webhooks, called by API servers configured for them, before admission and also for reads.
 
-`attributes` is a request and its decision as rules see them, `review` how both are written (SubjectAccessReviews),
-`endpoint` what answers. `seed` keeps gardenlets to what belongs to their Seeds.
+`decisions` has the decisions of rules, `review` reads and writes SubjectAccessReviews, `endpoint` answers them. `seed`
+restricts gardenlets to objects of their Seeds.
 """

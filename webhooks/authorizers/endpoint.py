@@ -1,4 +1,4 @@
-"""What answers the SubjectAccessReviews of one authorizer; whatever fails, the API server gets an answer."""
+"""Endpoint that answers the SubjectAccessReviews of one authorizer; the API server gets an answer after any error."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ _DEADLINE_SECONDS = 10.0
 
 
 def endpoint(name: str, decide: Callable[[Attributes], Awaitable[Decision]]) -> Endpoint:
-    """Args: name: of the webhook, for logs."""
+    """Return the endpoint of an authorizer; `name` is that of the webhook, for logs."""
     log = structlog.get_logger(f"webhook.{name}")
 
     async def answer(body: bytes, content_type: str) -> bytes:
@@ -27,7 +27,7 @@ def endpoint(name: str, decide: Callable[[Attributes], Awaitable[Decision]]) -> 
                 decision = await decide(review.attributes)
         except TimeoutError:
             return encode_error(review.api_version, 500, f"no decision within {_DEADLINE_SECONDS:g}s")
-        except Exception as error:  # noqa: BLE001 - whatever fails, the API server gets an answer
+        except Exception as error:  # noqa: BLE001 - the API server gets an answer after any error
             log.error("Cannot decide", error=error, user=review.attributes.user)
             return encode_error(review.api_version, 500, str(error) or type(error).__name__)
         return encode(review.api_version, decision)

@@ -15,13 +15,13 @@ V1, V1BETA1 = "authorization.k8s.io/v1", "authorization.k8s.io/v1beta1"
 
 
 class Unreadable(Exception):
-    """What was sent is no SubjectAccessReview."""
+    """The request body is not a SubjectAccessReview."""
 
     def __init__(self, code: int, text: str, *, api_version: str = V1) -> None:
         super().__init__(text)
         self.code = code
         self.api_version = api_version
-        """What to answer with."""
+        """API version of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,11 @@ class Review:
 
 
 def decode(body: bytes, content_type: str) -> Review:
-    """Reads a request. Raises Unreadable."""
+    """Parse a request.
+
+    Raises:
+        Unreadable: the body is not a SubjectAccessReview, or is too large.
+    """
     if not body:
         raise Unreadable(422, "request body is empty")
     if content_type.partition(";")[0].strip().lower() != "application/json":

@@ -1,4 +1,4 @@
-"""`python -m webhooks certificates`: makes the server's certificates and renews them in time."""
+"""`python -m webhooks certificates`: create the server's certificates and renew them in time."""
 
 import argparse
 import asyncio
@@ -114,7 +114,7 @@ async def _until_stopped(keeper: Keeper, options: CertificateOptions, source: Cl
 
 
 def api_service_of(config: Any) -> str:
-    """Of a garden whose server issues tokens."""
+    """Name of the APIService of a garden whose server issues tokens; empty otherwise."""
     if isinstance(config, ResourceManagerConfiguration) or not config.server.tokens.port:
         return ""
     group, version = AUTHENTICATION_API.split("/")

@@ -1,4 +1,4 @@
-"""The server's certificate as files, for a server that runs beside the keeper."""
+"""Files with the server's certificate, for a server that runs next to the keeper."""
 
 import os
 import tempfile
@@ -11,11 +11,12 @@ KEY = "tls.key"
 
 
 def write(directory: Path, pair: Pair) -> bool:
-    """Writes both files if they differ, each at once; a reader between them sees a pair that does not fit.
+    """Write both files if they differ, each atomically; a reader in between sees a pair that does not match.
 
-    Only the owner may read the key. Returns whether something was written.
+    Only the owner may read the key. Return whether something was written.
 
-    Raises: OSError: the directory can't be written to.
+    Raises:
+        OSError: the directory is not writable.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     contents = {KEY: (pair.key_pem, 0o600), CERTIFICATE: (pair.certificate_pem, 0o644)}

@@ -1,7 +1,7 @@
-"""Takes the steps that the rules ask for, in the clusters: once, or for as long as the process runs.
+"""Take the steps that the rules require in the clusters: once, or as long as the process runs.
 
-In steady state there is no request: watches of single objects show when a Secret or a webhook configuration changes,
-and the clock shows when a certificate is due.
+The steady state has no requests: watches of single objects report changes of Secrets and webhook configurations, and
+the clock shows when a certificate is due.
 """
 
 import asyncio
@@ -46,14 +46,14 @@ PUBLISHED_AT = f"{GROUP}/ca-published-at"
 _MOST_STEPS = 30
 _AGAIN_AFTER_FAILURE = 30.0
 _LONGEST_REST = 3600.0
-"""Seconds after which the clock is looked at again: it may have been corrected."""
+"""Maximum seconds between two looks at the clock, which may have been corrected."""
 _BETWEEN_ROUNDS = 1.0
 
 log = structlog.get_logger("certificates")
 
 
 class CannotKeep(Exception):
-    """Somebody has to put something right first; the text says what."""
+    """A user has to fix something first; the message describes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +65,13 @@ class CertificateOptions:
     names: tuple[str, ...]
     """DNS names and IP addresses of the server."""
     directory: Path | None = None
-    """Where to write the server's certificate too."""
+    """Additional destination of the server's certificate."""
     api_service: str = ""
-    """Name of the APIService that passes requests on to the server; empty: none does."""
+    """Name of the APIService that passes requests on to the server; empty if there is none."""
 
     @property
     def registrations(self) -> Sequence[tuple[Resource, str]]:
-        """What may hold the CA: kind and name."""
+        """Kind and name of each object that may hold the CA."""
         name = name_of(self.instance)
         own = [(MUTATING_WEBHOOKS, name), (VALIDATING_WEBHOOKS, name)]
         return [*own, (API_SERVICES, self.api_service)] if self.api_service else own
@@ -79,7 +79,7 @@ class CertificateOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was read in a round: the state, and the objects that it was read from."""
+    """State read in a round, and its source objects."""
 
     state: CertificateState
     ca_secret: Object | None
@@ -88,12 +88,12 @@ class _Seen:
 
 
 class Keeper:
-    """Brings certificates into order.
+    """Bring certificates into order.
 
     Args:
-        source: of the cluster with the Secrets.
-        target: of the cluster with the webhook configurations.
-        clock: the present time, with its zone.
+        source: client of the cluster with the Secrets.
+        target: client of the cluster with the webhook configurations.
+        clock: returns the present time, with its zone.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class Keeper:
         self._clock = clock
 
     async def run(self) -> datetime.datetime:
-        """Takes steps until everything is in order; returns when it has to be looked at again.
+        """Take steps until everything is in order; return the time of the next check.
 
         Raises:
-            CannotKeep: a Secret is not ours, files can't be written.
-            KubeError: an API server refused, or could not be asked.
+            CannotKeep: a Secret has another owner, files cannot be written, or other programs write the same objects.
+            KubeError: an API server refused a request, or could not be reached.
         """
         last: KubeError | None = None
         for _ in range(_MOST_STEPS):
@@ -159,12 +159,12 @@ class Keeper:
         return _Seen(state, ca_secret, serving_secret, configurations)
 
     def _is_ours(self, live: Object) -> bool:
-        """Whether the certificates in a configuration are this keeper's business."""
+        """Whether this keeper manages the certificates in a configuration."""
         has_our_label = labels(live).get("app") == self._options.instance.app
         return has_our_label and not {INJECT_CA_FROM, ORIGIN} & annotations(live).keys()
 
     def _is_kept_by_deployer(self, live: Object) -> bool:
-        """Whether it belongs to a ManagedResource, which would take back whatever is written."""
+        """Whether a configuration belongs to a ManagedResource, which would revert all changes."""
         return ORIGIN in annotations(live) and INJECT_CA_FROM not in annotations(live)
 
     async def _secret(self, name: str) -> Object | None:
@@ -245,7 +245,7 @@ class Keeper:
 
 
 def _data(secret: Object | None) -> dict[str, bytes]:
-    """What a Secret holds; broken base64 counts as empty."""
+    """Data of a Secret; broken base64 counts as empty."""
     decoded = {}
     for key, value in ((secret or {}).get("data") or {}).items():
         try:
@@ -272,7 +272,7 @@ def _with_bundle(live: Object, encoded: str) -> Object:
 
 
 def _bundles(configuration: Object) -> set[bytes]:
-    """What the webhooks of a configuration, or an APIService, trust."""
+    """CA bundles trusted by the webhooks of a configuration, or by an APIService."""
     if "webhooks" not in configuration and "service" in spec(configuration):
         return {base64.b64decode(spec(configuration).get("caBundle") or "")}
     encoded = {webhook["clientConfig"].get("caBundle") or "" for webhook in configuration.get("webhooks") or []}
@@ -293,10 +293,10 @@ async def keep(
     clock: Callable[[], datetime.datetime],
     between_rounds: float = _BETWEEN_ROUNDS,
 ) -> None:
-    """Runs until it is cancelled.
+    """Run until cancelled.
 
-    `watched` are client, resource, namespace and name of each object whose changes matter; however often they change,
-    `between_rounds` seconds pass.
+    `watched` are client, resource, namespace and name of each object whose changes matter; `between_rounds` are the
+    minimum seconds between two rounds, however often objects change.
     """
     changed = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
@@ -312,7 +312,7 @@ async def keep(
 
 
 async def _round(keeper: Keeper, clock: Callable[[], datetime.datetime]) -> float:
-    """One round; returns the seconds until the next."""
+    """Run one round; return the seconds until the next."""
     try:
         due = await keeper.run()
     except (KubeError, CannotKeep) as error:
@@ -326,6 +326,6 @@ async def _wake(changed: asyncio.Event, client: Client, resource: Resource, name
     watcher = Watcher(client, resource, selection, form=Form.METADATA)
     async with contextlib.aclosing(watcher.events()) as events:
         async for event in events:
-            # At the end of a list too: what is in none was perhaps there in the last round.
+            # The end of a list counts, too: an object that is not in it may have existed in the last round.
             if not isinstance(event, ListBegins):
                 changed.set()

@@ -1,10 +1,10 @@
-"""Which step comes next, decided from what there is.
+"""Decide the next step from the current state.
 
     a CA ──▶ in the bundle ──▶ in all webhook configurations ──▶ noted ──settled──▶ the server's certificate is of it
 
-A certificate is renewed when a third of its life is left. A new CA stands beside the old one in the bundle until that
-expires; the server's certificate is signed with the new CA only after API servers know it, so there is no
-moment at which one does not trust the server. A server without a usable certificate gets one at once: nothing is lost.
+A certificate is renewed when a third of its lifetime is left. A new CA joins the old one in the bundle until that
+expires; the server's certificate is signed with the new CA only after API servers know it, so they trust the server at
+all times. A server without a usable certificate gets one at once: nothing is lost.
 """
 
 import datetime
@@ -16,27 +16,27 @@ from kube.x509 import Certificate, Pair, is_signed_by, names_of
 CA_LIFETIME = datetime.timedelta(days=365)
 SERVING_LIFETIME = datetime.timedelta(days=90)
 SETTLED = datetime.timedelta(minutes=5)
-"""After which all API servers know what was written into the webhook configurations."""
+"""Time until all API servers have observed the webhook configurations."""
 _MOST_CAS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateState:
     ca: Pair | None = None
-    """The newest; None if there is none that can be used."""
+    """Newest CA; None if there is no usable one."""
     bundle: tuple[Certificate, ...] = ()
     published_at: datetime.datetime | None = None
-    """When the bundle with the newest CA had come into all configurations."""
+    """Time when all configurations contained the bundle with the newest CA."""
     serving: Pair | None = None
     published: bool = True
     """Whether all configurations of ours hold the bundle."""
     waiting_for_others: bool = False
-    """Whether a configuration that others keep does not hold the newest CA yet."""
+    """Whether a configuration managed by others lacks the newest CA."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeCa:
-    """Put a new CA into the bundle, beside these."""
+    """Put a new CA into the bundle, in addition to these."""
 
     beside: tuple[Certificate, ...]
 
@@ -53,7 +53,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class NotePublished:
-    """Write down since when the newest CA is known."""
+    """Record since when the newest CA is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def renewal_of(certificate: Certificate) -> datetime.datetime:
 
 
 def next_step(state: CertificateState, names: Sequence[str], *, now: datetime.datetime) -> Step | None:
-    """What has to be done now; None if nothing."""
+    """Return the step that is due now; None if there is none."""
     valid = tuple(ca for ca in state.bundle if ca.not_valid_after_utc > now)
     if state.ca is None or renewal_of(state.ca.certificate) <= now:
         return MakeCa(valid[: _MOST_CAS - 1])
@@ -98,7 +98,7 @@ def _is_due(serving: Certificate, ca: Pair, names: Sequence[str], now: datetime.
 
 
 def next_time(state: CertificateState, *, now: datetime.datetime) -> datetime.datetime:
-    """When there may be something to do again, if nothing changes."""
+    """Time of the next possible step if nothing changes."""
     times = [ca.not_valid_after_utc for ca in state.bundle]
     times += [renewal_of(pair.certificate) for pair in (state.ca, state.serving) if pair]
     if state.published_at is not None:

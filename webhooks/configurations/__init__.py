@@ -1,5 +1,6 @@
-"""The webhook configurations that make an API server ask this component.
+"""Webhook configurations that make an API server call this component.
 
-`registrations` is the one table of who is asked about what; the combined handler of pods reads it too. `objects` makes
-Kubernetes objects of it, `install` brings them into a cluster, `command` is `python -m webhooks configurations`.
+`registrations` is the only table of webhooks and their requests; the combined handler of pods reads it, too. `objects`
+builds Kubernetes objects from it, `install` applies them to a cluster, `command` is `python -m webhooks
+configurations`.
 """

@@ -1,4 +1,4 @@
-"""`python -m webhooks configurations`: prints the webhook configurations, or installs them."""
+"""`python -m webhooks configurations`: print the webhook configurations, or install them."""
 
 import argparse
 import asyncio
@@ -34,7 +34,7 @@ _LARGEST_BUNDLE = 1 << 20
 
 
 class _Problem(Exception):
-    """What a user has to correct."""
+    """A problem that the user has to correct."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -163,7 +163,7 @@ def _read(path: str) -> bytes:
 
 
 async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
-    """The certificates in a Secret of a CA."""
+    """Return the certificates in the Secret of a CA."""
     try:
         secret = await client.get(SECRETS, Key(namespace, name))
     except NotFound as error:
@@ -179,7 +179,7 @@ async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
 
 
 def certificates(content: bytes, *, of: str) -> bytes:
-    """Nothing but the certificates in it: a private key that came along must not go into a configuration."""
+    """Return only the certificates in the content: a private key next to them must not get into a configuration."""
     found = load_certificates(content)
     if not found:
         raise _Problem(f"{of} holds no certificates as PEM")

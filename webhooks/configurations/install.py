@@ -1,8 +1,8 @@
-"""Bringing webhook configurations into a cluster, with no write that changes nothing.
+"""Install webhook configurations in a cluster, without writes that change nothing.
 
 An instance owns the two names that it can generate, and nothing else: another instance in the same cluster (a seed that
-is itself a shoot has one of each mode) has names of its own. What is no longer generated is removed, unless somebody
-else made it, which the label says.
+is itself a shoot has one of each mode) has its own names. Configurations that are no longer generated are removed,
+unless the label shows another owner.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was done about an object: `created`, `changed`, `removed`, `unchanged`, or why it was left alone."""
+    """Action on an object: `created`, `changed`, `removed`, `unchanged`, or the reason why it was left alone."""
 
     resource: Resource
     name: str
@@ -32,9 +32,10 @@ class Done:
 
 
 async def install(client: Client, instance: Instance, wanted: Sequence[Object]) -> list[Done]:
-    """Makes the configurations of an instance be as wanted.
+    """Reconcile the configurations of an instance with the desired ones.
 
-    Raises: KubeError: the API server refused, or could not be asked.
+    Raises:
+        KubeError: an API server refused a request, or could not be reached.
     """
     by_kind = {obj["kind"]: obj for obj in wanted}
     done = []
@@ -50,7 +51,7 @@ async def _settle(client: Client, resource: Resource, instance: Instance, wanted
         try:
             return await _once(client, resource, instance, wanted)
         except (Conflict, AlreadyExists, NotFound):
-            # Another replica, or a keeper of the CA, was there a moment before.
+            # Another replica, or a keeper of the CA, was faster.
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
@@ -78,9 +79,10 @@ async def _once(client: Client, resource: Resource, instance: Instance, wanted: 
 
 
 def difference(wanted: Object, live: Object) -> Object:
-    """The merge patch that makes a live configuration as wanted; empty if it is.
+    """Return the merge patch from a live configuration to the desired one; empty if there is no difference.
 
-    Labels and annotations of others stay, and so do certificates of which nothing is said: somebody else keeps them.
+    Labels and annotations of others stay, and so do certificates if the desired configuration has none: another program
+    manages them.
     """
     patch: Object = {}
     meta: Object = {}
@@ -110,7 +112,7 @@ def _with_kept_certificates(wanted: Sequence[Object], live: Sequence[Object]) ->
 
 
 def _complete(webhook: Object, is_mutating: bool) -> Object:
-    """As the API server stores it: with what it puts where nothing is said."""
+    """Return a webhook as the API server stores it, with defaults."""
     complete: dict[str, Any] = {**webhook}
     complete["rules"] = [{"scope": "*", **rule} for rule in webhook["rules"]]
     client_config = webhook["clientConfig"]

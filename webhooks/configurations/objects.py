@@ -14,7 +14,7 @@ INJECT_CA_FROM = "cert-manager.io/inject-ca-from"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The API server reaches the webhooks by a Service of its own cluster, port 443."""
+    """Service in the API server's own cluster, port 443, for reaching the webhooks."""
 
     namespace: str
     name: str
@@ -25,7 +25,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The API server reaches the webhooks by an address: `https://host:port`."""
+    """Address at which the API server reaches the webhooks: `https://host:port`."""
 
     base: str
 
@@ -35,21 +35,21 @@ class Url:
 
 @dataclass(frozen=True, slots=True)
 class CaBundle:
-    """The certificates, as PEM, by which the API server knows the webhooks."""
+    """Certificates, as PEM, by which the API server verifies the webhooks."""
 
     pem: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class CertManager:
-    """cert-manager puts in the CA of this Certificate: `namespace/name`."""
+    """Certificate whose CA cert-manager injects: `namespace/name`."""
 
     certificate: str
 
 
 Address = Service | Url
 Trust = CaBundle | CertManager | None
-"""None: somebody else puts it in."""
+"""None if another program sets the CA."""
 
 
 def name_of(instance: Instance) -> str:

@@ -1,11 +1,11 @@
-"""The entries of the webhook configurations of an instance, from the descriptors of what is enabled.
+"""Entries of the webhook configurations of an instance, from the descriptors of enabled webhooks.
 
-Two kinds of instances differ in their selectors. A *runtime* instance serves the cluster that it runs in, and looks
-after all namespaces but those of the system. A *target* instance serves another cluster, and looks after nothing but
-system components there.
+Two kinds of instances differ in their selectors. A *runtime* instance serves the cluster that it runs in, and handles
+all namespaces except those of the system. A *target* instance serves another cluster, and handles only system
+components there.
 
-Pods of the component itself are excluded wherever one of our webhooks could catch them: with the failure policy `Fail`
-it would be asked whether it may start. The exception is the load balancing of API servers: its namespaces hold the pods
+Pods of the component itself are excluded wherever one of our webhooks could match them: with the failure policy `Fail`
+their start would depend on themselves. The exception is the load balancing of API servers: its namespaces contain pods
 of other instances, which need it, and never those of the instance that serves them.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from webhooks.descriptor import Section
 
 COMBINED_PATHS = {Mode.RUNTIME: "/webhooks/pods", Mode.TARGET: "/webhooks/pods/target"}
-"""The path says by whose selectors the handler has to choose; the server need not know what it is."""
+"""Paths from which the handler derives the selectors to apply, without knowing the mode of the server."""
 
 
 def configurations(
     webhooks: "Section", instance: Instance, *, address: Address, trust: Trust, combined: bool = False
 ) -> list[Object]:
-    """The objects for what is enabled; none without entries."""
+    """Objects for the enabled webhooks; none without entries."""
     entries = (
         (MUTATING_WEBHOOKS, mutating(webhooks, instance, combined=combined)),
         (VALIDATING_WEBHOOKS, validating(webhooks, instance)),
@@ -38,9 +38,9 @@ def configurations(
 
 
 def mutating(webhooks: "Section", instance: Instance, *, combined: bool = False) -> list[Registration]:
-    """The entries of the enabled mutating webhooks, in the order in which an API server calls them.
+    """Entries of the enabled mutating webhooks, in the order in which an API server calls them.
 
-    Combined: with one entry instead of all those about pods, at the place of their first.
+    If `combined`, a single entry replaces all entries for pods, at the position of their first.
     """
     entries = _mutating(webhooks, instance)
     of_pods = [entry for entry in entries if entry.is_for_pods]
@@ -52,12 +52,12 @@ def mutating(webhooks: "Section", instance: Instance, *, combined: bool = False)
 
 
 def pods(webhooks: "Section", instance: Instance) -> list[Registration]:
-    """The entries about pods, in their order: what the combined handler has to apply."""
+    """Entries for pods, in their order: those that the combined handler has to apply."""
     return [entry for entry in mutating(webhooks, instance) if entry.is_for_pods]
 
 
 def _combined(entries: Sequence[Registration], instance: Instance) -> Registration:
-    """The one entry in place of these: asked about whatever one of them may want, and as strict as the strictest."""
+    """Single entry in place of these: matches all that one of them matches, and is as strict as the strictest."""
     namespaces, objects = entries[0].namespaces, entries[0].objects
     for entry in entries[1:]:
         namespaces, objects = namespaces.shared(entry.namespaces), objects.shared(entry.objects)
@@ -74,7 +74,7 @@ def _combined(entries: Sequence[Registration], instance: Instance) -> Registrati
 
 
 def _left_out(entries: Iterable[Registration], instance: Instance) -> list[Registration]:
-    """Entries for pods that are called as our own, but are none: the combined entry must not catch these."""
+    """Entries for pods that are named like our own, but are not: the combined entry must not match these."""
     same_name = where("app", "In", instance.app)
     return [
         replace(entry, objects=same_name & entry.objects)
@@ -90,14 +90,14 @@ def _mutating(webhooks: "Section", instance: Instance) -> list[Registration]:
 
 
 def validating(webhooks: "Section", instance: Instance) -> list[Registration]:
-    """The entries of the enabled validating webhooks; they protect source clusters, a target instance has none."""
+    """Entries of the enabled validating webhooks; they protect source clusters, so a target instance has none."""
     if instance.mode is Mode.TARGET:
         return []
     return [entry for webhook in enabled(webhooks) if webhook.validating for entry in webhook.registrations(instance)]
 
 
 def not_registered(webhooks: "Section", instance: Instance) -> Iterable[str]:
-    """The configuration keys of webhooks that are enabled and not made for such an instance."""
+    """Configuration keys of enabled webhooks that such an instance does not serve."""
     if instance.mode is Mode.RUNTIME:
         return ()
     return dict.fromkeys(webhook.key_in(webhooks) for webhook in enabled(webhooks) if webhook.validating)

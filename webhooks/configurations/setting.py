@@ -1,7 +1,7 @@
-"""What the commands beside the server need of the configuration file: whose webhooks these are, and both clusters.
+"""Settings of the commands from the configuration file of the server: the owner of the webhooks, and both clusters.
 
-They are run by people and by Jobs whose kubeconfigs are as trusted as they are themselves, so a kubeconfig may use what
-the server refuses: files and plugins.
+The commands are run by users and by Jobs that are trusted as much as their kubeconfigs, so a kubeconfig may use files
+and plugins, which the server refuses.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Setting:
     warnings: tuple[str, ...]
     instance: Instance
     namespace: str
-    """Where the server runs, in the source cluster; of a garden's webhooks: in the runtime cluster."""
+    """Namespace of the server in the source cluster; for the webhooks of a garden, in the runtime cluster."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read(arguments: argparse.Namespace, *, environment: Mapping[str, str] = os.environ) -> Setting:
-    """The setting that the arguments describe. Raises ConfigError."""
+    """Return the setting described by the arguments.
+
+    Raises:
+        ConfigError: the configuration or an argument is invalid.
+    """
     component, loaded = load(Path(arguments.config), _COMPONENTS, overrides=Overrides(), environment=environment)
     config = loaded.config
     if isinstance(config, ResourceManagerConfiguration):
@@ -94,7 +98,11 @@ def client(setting: Setting, transport: Transport) -> Client:
 
 
 def transport(setting: Setting, cluster: Literal["source", "target"], environment: Mapping[str, str]) -> Transport:
-    """To the cluster that the server runs in, or to the one whose API server asks. Raises ConfigurationError."""
+    """Connect to the cluster in which the server runs, or to the one whose API server calls it.
+
+    Raises:
+        ConfigurationError: the kubeconfig is unusable.
+    """
     source, target = setting.component.connections(setting.config).values()
     kubeconfig = (source if cluster == "source" else target).kubeconfig
     return Transport(

@@ -1,7 +1,7 @@
-"""Questions to the API server: rights of a user, absence, numbers, and contents of Secrets and ConfigMaps.
+"""Requests to the API server: rights of a user, absence, counts, and contents of Secrets and ConfigMaps.
 
-SubjectAccessReviews are believed for a few seconds. All users share the connection, and the requests that it may send:
-so there are bounds for what one request asks, and for what is asked at a time about one user.
+Answers to SubjectAccessReviews are cached for a few seconds. All users share the connection and its request limit, so
+the checks for one request, and the concurrent ones for one user, are bounded.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from webhooks.garden.lookups import Lookups, Missed
 BELIEVED_SECONDS = 5.0
 MOST_ANSWERS = 4096
 MOST_RIGHTS = 150
-"""Of one request. Those that keep to the bounds of the schema need no more."""
+"""Rights checked for one request; objects within the bounds of the schema need no more."""
 MOST_MISSED = 32
-"""Objects that one request names and the caches do not know, which are read."""
+"""Objects named by one request and missing in the caches that are read."""
 MOST_AT_ONCE = 8
-"""Requests about one user that are sent and not answered."""
+"""Pending requests about one user."""
 MOST_WAITING = 300
-"""Those that wait for others to be answered."""
+"""Requests about one user that wait for pending ones."""
 
 _Question = tuple[object, ...]
 
 
 class _Asked:
-    """What is asked about one user."""
+    """Pending requests about one user."""
 
     def __init__(self) -> None:
         self.at_once = asyncio.Semaphore(MOST_AT_ONCE)
@@ -47,17 +47,17 @@ class Access:
         self._client = client
         self._clock = clock
         self._answers: dict[_Question, tuple[float, bool]] = {}
-        """Until when, and what."""
+        """Expiry and answer."""
         self._users: dict[str, _Asked] = {}
         self._one_at_a_time = asyncio.Lock()
-        """Checks of contents."""
+        """Lock for checks of contents."""
 
     async def missing(self, user: User, rights: Iterable[Right]) -> list[Right]:
-        """Those that the user does not have, in their order.
+        """Return the rights that the user lacks, in their order.
 
         Raises:
-            Refusal: these are too many to be asked for.
-            KubeError: the API server could not be asked.
+            Refusal: there are too many to check.
+            KubeError: the API server refused a request, or could not be reached.
         """
         rights = list(rights)
         distinct = {_question(user, right): right for right in rights}
@@ -68,7 +68,11 @@ class Access:
         return [right for right in rights if not allowed[_question(user, right)]]
 
     async def allows(self, user: User, right: Right) -> bool:
-        """Raises: KubeError: the API server could not be asked."""
+        """Return whether the user has a right.
+
+        Raises:
+            KubeError: the API server refused the request, or could not be reached.
+        """
         question = _question(user, right)
         until, allowed = self._answers.get(question, (0.0, False))
         if self._clock() < until:
@@ -79,9 +83,10 @@ class Access:
         return allowed
 
     async def finds(self, user: User, lookups: Lookups, missed: Iterable[Missed]) -> bool:
-        """Read objects that the caches do not know into these; returns whether any exists.
+        """Read objects that are missing in the caches into these; return whether any exists.
 
-        Raises: KubeError: the API server could not be asked.
+        Raises:
+            KubeError: the API server refused a request, or could not be reached.
         """
 
         async def is_there(resource: Resource, wanted: Key) -> bool:
@@ -105,7 +110,11 @@ class Access:
                 self._users.pop(user, None)
 
     async def wrong(self, user: User, contents: Iterable[Content]) -> list[Finding]:
-        """What is wrong with objects that a request names. Raises: KubeError: the API server could not be asked."""
+        """Return errors in the contents of objects that a request names.
+
+        Raises:
+            KubeError: the API server refused a request, or could not be reached.
+        """
         found = list[Finding]()
         for content in contents:
             async with self._turn_of(user.name):
@@ -115,7 +124,11 @@ class Access:
         return found
 
     async def is_full(self, limit: Limit) -> bool:
-        """Whether there are more objects than that. Raises: KubeError."""
+        """Whether there are more objects than the limit.
+
+        Raises:
+            KubeError: the API server refused a request, or could not be reached.
+        """
         if limit.most < 0:
             return True
         counted, enough = 0, limit.most + 1

@@ -1,4 +1,4 @@
-"""`python -m webhooks garden validate FILE...`: what the API server of a garden would say about manifests, offline."""
+"""`python -m webhooks garden validate FILE...`: check manifests offline, as the API server of a garden would."""
 
 import argparse
 import json
@@ -36,12 +36,12 @@ _NOTHING = Report(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What became of one document of a file.
+    """Result for one document of a file.
 
     Attributes:
         place: `<file>:<number of the document, from 1>`, in a List with the index of the item.
-        problem: why it could not be looked at.
-        is_foreign: it is an object of another API, and of no concern.
+        problem: reason why it could not be checked.
+        is_foreign: the object belongs to another API, and is skipped.
     """
 
     place: str
@@ -97,7 +97,7 @@ def _code(documents: Sequence[Document]) -> int:
 
 
 def _rules_left_out(documents: Sequence[Document]) -> list[str]:
-    """Each once for a kind, in the order of the rules."""
+    """Rules left out, each once for a kind, in their order."""
     each = ((text(document.object.get("kind")), left) for document in documents for left in document.report.left_out)
     return list(dict.fromkeys(f"{kind}: {left}" for kind, left in each))
 
@@ -110,7 +110,7 @@ def _left_out() -> list[str]:
 
 
 def _files(name: str) -> Iterator[str]:
-    """Of a directory those that kubectl would apply, by name."""
+    """Files to check; in a directory those that kubectl would apply, by name."""
     path = Path(name)
     if name == STANDARD_INPUT or not path.is_dir():
         yield name
@@ -225,7 +225,7 @@ def _result(document: Document) -> str:
 
 
 def _finding_as_json(finding: Finding) -> Object:
-    """As the causes of a Status."""
+    """Format a finding like a cause of a Status."""
     if isinstance(finding, FieldError):
         return {"field": finding.path, "reason": finding.kind.reason, "message": finding.body}
     return {"field": finding.path, "reason": "Forbidden", "message": finding.message}

@@ -1,7 +1,7 @@
-"""The conversion webhook of ControllerDeployments, the only kind with two versions.
+"""Conversion webhook of ControllerDeployments, the only kind with two versions.
 
 v1beta1 has a `type` and a `providerConfig` that is of the type's own kind. v1 has a field for the one type that
-Gardener knows, `helm`; other types stand in annotations, so that nothing is lost on the way there and back.
+Gardener knows, `helm`; other types are stored in annotations, so that a round trip loses nothing.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ _OWN_FIELDS = frozenset(("helm", "type", "providerConfig"))
 
 
 class NotConvertible(ValueError):
-    """The text says which object, and why."""
+    """An object cannot be converted; the text has its version and kind, or the reason."""
 
 
 async def answer(body: bytes, _content_type: str) -> bytes:
-    """From a ConversionReview to one with all objects converted, or with the reason why not."""
+    """Answer a ConversionReview with all objects converted, or with the reason of the failure."""
     return await offloaded(partial(_answer, body))
 
 
@@ -52,7 +52,11 @@ def _answered(uid: str, response: Object) -> bytes:
 
 
 def convert(obj: Object, api_version: str) -> Object:
-    """The object in another version. Raises NotConvertible."""
+    """Return the object in another version.
+
+    Raises:
+        NotConvertible: the kind or version is unknown, or an annotation is not valid JSON.
+    """
     known = obj.get("kind") == CONTROLLER_DEPLOYMENTS.kind and obj.get("apiVersion") in _CONVERSIONS
     if not known or api_version not in _CONVERSIONS:
         raise NotConvertible(f"cannot convert {obj.get('apiVersion')}, Kind={obj.get('kind')} to {api_version}")

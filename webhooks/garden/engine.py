@@ -1,8 +1,8 @@
-"""From an admission request to its answer, by the descriptor of a kind: one decode, one pass, all findings at once.
+"""Answer admission requests by the descriptor of a kind: one decode, one pass, all findings at once.
 
-Rules answer from caches; the only calls are SubjectAccessReviews, counts, and reads of named objects whose content is
-checked. Requests that come before the caches are filled are refused. Caches lag behind: an object that a rule `need`s
-and that they do not know is read, and the request is evaluated again.
+Rules read from caches; the only calls are SubjectAccessReviews, counts, and reads of named objects whose content is
+checked. Requests before the caches are filled are refused. Caches lag: an object that a rule `need`s and that is
+missing in them is read, and the request is evaluated again.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ NOT_READY = "not yet ready to handle request"
 
 
 def webhooks_of(kind: Kind) -> tuple[HandlerWebhook[schema.Garden], ...]:
-    """The mutating one, if there is anything to change, and the validating one."""
+    """Return the mutating webhook, if there is anything to change, and the validating one."""
     validating = _webhook(kind, "validate", kind.validated, status=bool(kind.status_checks))
     if not kind.is_mutating:
         return (validating,)
@@ -81,7 +81,7 @@ def mutator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
         try:
             obj, old = shapes.objects_of(request)
         except WrongShape:
-            # The API server compares it with its schema next, and says what is wrong.
+            # The API server validates it by its schema next, and reports the error.
             return Allowed()
         after = _to_change(obj)
         write = _write(request, after, old, seen)
@@ -103,7 +103,7 @@ def mutator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
 
 
 class _Evaluation(NamedTuple):
-    """What the rules say about a request."""
+    """Results of the rules for a request."""
 
     user: User
     found: list[Finding]
@@ -141,7 +141,7 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
                 found = await access.wrong(result.user, result.contents)
         except WrongShape as error:
             return Errored(400, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered
+        except Exception as error:  # noqa: BLE001 - every error is answered
             return _unanswered(error)
         if found:
             obj = request.old_object if request.operation == "DELETE" else request.object
@@ -152,7 +152,11 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
 
 
 async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluate: Callable[[Seen], T]) -> T:
-    """The result of an evaluation, in which an object is missing only if the API server says so. Raises KubeError."""
+    """Return the result of an evaluation in which objects are missing only if the API server confirms it.
+
+    Raises:
+        KubeError: the API server refused a request, or could not be reached.
+    """
     asked = set[Missed]()
     while True:
         seen = lookups.of_request()
@@ -165,7 +169,7 @@ async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluat
 
 def _unanswered(error: Exception) -> Answer:
     if isinstance(error, Unreachable):
-        # Not as a refusal: nothing was decided, and the client may try again.
+        # Not a refusal: nothing was decided, and the client may retry.
         return Errored(503, f"cannot ask the API server about rights, numbers and objects: {error}")
     return answer_to(error)
 
@@ -185,7 +189,7 @@ def _denial(right: Right) -> Denial:
 
 
 def _to_change(obj: Object) -> Object:
-    """A copy that shares managedFields: they are long, and no mutation touches them."""
+    """Copy an object, sharing managedFields: they are long, and no mutation changes them."""
     meta = metadata(obj)
     managed = meta.get("managedFields")
     after: Object = copied(obj if managed is None else {**obj, "metadata": {**meta, "managedFields": None}})
@@ -197,7 +201,7 @@ def _to_change(obj: Object) -> Object:
 def _write(request: Request, new: Object, old: Object, garden: GardenLister) -> Write:
     return Write(
         operation=request.operation,
-        # A deletion of a collection asks about each object, and names none.
+        # The deletion of a collection sends each object, without naming it.
         namespace=request.namespace or text(metadata(new).get("namespace")),
         name=_name(request, new),
         user=request.user,
@@ -214,7 +218,7 @@ def _name(request: Request, obj: Object) -> str:
 
 
 class _Shapes(NamedTuple):
-    """What the objects of a kind have to be."""
+    """Shapes of the objects of a kind."""
 
     bounded: Shape
     of_any_size: Shape
@@ -224,14 +228,18 @@ class _Shapes(NamedTuple):
         return cls(shape_of(kind.definition), shape_of(kind.definition, bounded=False))
 
     def objects_of(self, request: Request) -> tuple[Object, Object]:
-        """What is looked at, and what it replaces. Raises: WrongShape."""
+        """Return the object to check, and the one that it replaces.
+
+        Raises:
+            WrongShape: the object does not fit its kind.
+        """
         new, old = request.object, request.old_object
         if request.operation == "DELETE":
             return _stored(self.of_any_size, old), {}
         try:
             self.bounded.check(new)
         except WrongShape:
-            # Stored while the schema permitted more: its metadata may change, and with them it may be deleted.
+            # Stored under a more permissive schema: its metadata may change, so that it can be deleted.
             if request.operation != "UPDATE" or _content(new) != _content(old):
                 raise
             self.of_any_size.check(new)
@@ -244,7 +252,7 @@ def _content(obj: Any) -> Object:
 
 
 def _stored(shape: Shape, old: Object | None) -> Object:
-    """What was stored under another schema, and would not be accepted now, counts as empty: all of it changes."""
+    """Return the stored object; empty if its shape would be refused now, so that all of it counts as changed."""
     if old is None:
         return {}
     try:

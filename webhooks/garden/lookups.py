@@ -1,7 +1,7 @@
-"""What rules may ask about other objects of the garden: kept in memory by watches, found by name or by an index.
+"""Other objects of the garden for rules: kept in memory by watches, found by name or by an index.
 
-`VIEWS` says what is kept of each kind, and by which functions it is indexed; the `reads` of a descriptor say which of
-them its rules ask. Views that several kinds read are watched once.
+`VIEWS` defines the projection and the indexes of each kind; the `reads` of a descriptor list the kinds that its rules
+read. Views that several kinds read are watched once.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from webhooks.state import Lister, SharedListers
 
 
 def bare(obj: Object) -> Object:
-    """Of objects that are asked about by name: names, and of Secrets of domains their annotations.
+    """Projection of objects that are only found by name: names, and the annotations of Secrets with domains.
 
-    Others may have any labels and annotations, as long as they like, and there are many of them.
+    Others are numerous, and may have any labels and annotations of any length.
     """
     kept = _only(metadata(obj), ("name", "namespace", "deletionTimestamp"))
     if role := labels(obj).get(keys.ROLE):
@@ -38,12 +38,12 @@ def bare(obj: Object) -> Object:
 
 
 def carrier(role: Object) -> Object:
-    """A ClusterRole by the extension role that it adds to."""
+    """Projection of a ClusterRole: the extension role that it adds to."""
     return {"metadata": {"labels": _only(labels(role), (keys.AGGREGATE_TO_EXTENSION_ROLE,))}}
 
 
 def own_profile(profile: Object) -> Object:
-    """A NamespacedCloudProfile without what it has of its parent, which is merged into it where it is read."""
+    """Projection of a NamespacedCloudProfile without parts of its parent, which readers merge into it."""
     return without_managed_fields({field: value for field, value in profile.items() if field != "status"})
 
 
@@ -55,7 +55,9 @@ _OF_POOLS = ("kubernetes", "machine", "maximum", "name", "volume", "zones")
 
 
 def lean_shoot(shoot: Object) -> Object:
-    """A Shoot as others are asked about it: there are many, and most of one is settings of its own."""
+    """Projection of a Shoot to fields that rules of others read: there are many, and most fields are their own
+    settings.
+    """
     whole, meta = spec(shoot), metadata(shoot)
     provider, kubernetes = mapping(whole.get("provider")), mapping(whole.get("kubernetes"))
     server = only_references(mapping(kubernetes.get("kubeAPIServer")))
@@ -82,7 +84,7 @@ def lean_shoot(shoot: Object) -> Object:
 
 
 def lean_set(seed_set: Object) -> Object:
-    """A ManagedSeedSet without its templates."""
+    """Projection of a ManagedSeedSet without its templates."""
     return {
         "metadata": _only(metadata(seed_set), ("deletionTimestamp", "name", "namespace", "uid")),
         "spec": _only(spec(seed_set), ("replicas",)),
@@ -150,7 +152,7 @@ VIEWS: dict[Resource, View[Object]] = {
         _bare(kubernetes.SECRETS, domain_roles),
     )
 }
-"""Of Secrets nothing but metadata is ever read: domains stand in annotations."""
+"""Only metadata of Secrets is ever read: domains are in annotations."""
 
 Missed = tuple[Resource, Key]
 
@@ -159,7 +161,7 @@ class Lookups:
     def __init__(self, state: SharedListers, resources: Sequence[Resource]) -> None:
         self._listers: dict[Resource, Lister[Object]] = {each: state.lister(VIEWS[each]) for each in resources}
         self._synced: list[asyncio.Event] | None = None
-        """Of all stores, once they are there."""
+        """Events of all stores, once they exist."""
 
     @property
     def ready(self) -> bool:
@@ -177,7 +179,7 @@ class Lookups:
 
 
 class Seen(GardenLister):
-    """The garden as one request sees it."""
+    """View of the garden for one request."""
 
     def __init__(self, listers: dict[Resource, Lister[Object]]) -> None:
         self._listers = listers
@@ -196,7 +198,7 @@ class Seen(GardenLister):
         store = self._listers[resource].store
         if not namespace:
             return store.values()
-        # The keys in one go: the watch may go on while a review beside the event loop reads.
+        # Copies all keys at once: the watch may continue while a review reads in another thread.
         named = [key for key in tuple(store.all_keys()) if key.namespace == namespace]
         return [obj for obj in map(store.get, named) if obj is not None]
 
@@ -204,5 +206,5 @@ class Seen(GardenLister):
         while True:
             try:
                 return self._listers[resource].store.values_by_index(index.__name__, value)
-            except KeyError:  # the watch has gone on
+            except KeyError:  # the watch has continued
                 continue

@@ -1,9 +1,9 @@
-"""What the API server of a garden would say about an object, without asking one.
+"""Check an object as the API server of a garden would, but offline.
 
-In its order: fields that it does not know, defaults of the schema, defaults of the webhooks, the schema with its rules
-of CEL, the rules of the webhooks. All rules of the descriptor run, in a garden that answers nothing: one that asks for
-another object ends there, and is reported as left out, by the first sentence of its docstring. Mutations that need a
-cluster are left out.
+The order is that of the API server: unknown fields, defaults of the schema, defaults of the webhooks, the schema with
+its rules of CEL, the rules of the webhooks. All rules of the descriptor run, in a garden without objects to read: a
+rule that needs another object ends there, and is reported as left out, by the first sentence of its docstring.
+Mutations that need a cluster are left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class NotServed(ValueError):
-    """The text says what the API server of a garden does not know about the object."""
+    """The API server of a garden does not serve the object; the text has its kind and version."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,8 +43,8 @@ class LeftOut:
     """A rule that could not run to its end.
 
     Attributes:
-        rule: what it demands.
-        needs: the kind of the objects that it asked for. API servers are asked about rights and numbers.
+        rule: its requirement.
+        needs: kind of the missing objects; rights and numbers need an API server.
     """
 
     rule: str
@@ -62,7 +62,11 @@ class Report:
 
 
 def report(obj: Object) -> Report:
-    """About the creation of this object. Raises NotServed: the kind, or its version, is none of the garden API."""
+    """Report on the creation of this object.
+
+    Raises:
+        NotServed: the kind, or its version, does not belong to the garden API.
+    """
     api_version, name = text(obj.get("apiVersion")), text(obj.get("kind"))
     found = definition(group=group_of(api_version), kind=name)
     schema = None if found is None else found.schema_of(api_version.rpartition("/")[2])
@@ -80,12 +84,12 @@ def report(obj: Object) -> Report:
 
 
 def _checked(found: Definition, obj: Object) -> Report:
-    """Of an object of the stored version, with the defaults of its schema."""
+    """Report on an object of the stored version, with the defaults of its schema."""
     schema, kind = found.schema, _KINDS.get(found.resource)
     try:
         shape_of(found).check(obj)
     except WrongShape:
-        # Rules need no care for what the schema refuses first.
+        # Rules cannot process objects that the schema refuses.
         return Report(tuple(errors(schema, obj)))
     if kind is None:
         return Report(tuple(errors(schema, obj)))
@@ -112,7 +116,9 @@ def _check_by_rules(kind: Kind, schema: Schema, obj: Object) -> Report:
 
 
 def _yielded(rules: Iterable[Callable[[Write], Iterable[T]]], write: Write, left_out: list[LeftOut]) -> list[T]:
-    """What the rules say, each until it asks for another object: what it has said before does not depend on any."""
+    """Return the results of the rules, each up to its first access to another object, on which earlier results don't
+    depend.
+    """
     found: list[T] = []
     for rule in rules:
         try:
@@ -123,7 +129,7 @@ def _yielded(rules: Iterable[Callable[[Write], Iterable[T]]], write: Write, left
 
 
 def title(rule: Callable[..., object]) -> str:
-    """The first sentence of its docstring."""
+    """Return the first sentence of the rule's docstring."""
     first = " ".join((rule.__doc__ or "").split()).partition(". ")[0].removesuffix(".").partition(":")[0]
     return first[:1].lower() + first[1:]
 

@@ -73,4 +73,4 @@ WEBHOOKS: tuple[Webhook[Any], ...] = (
     *_ADMISSION,
     *seed_webhooks.WEBHOOKS,
 )
-"""The mutating ones before those that validate."""
+"""Mutating webhooks before validating ones."""

@@ -1,8 +1,8 @@
-"""Of which types the fields of a kind are, and how large they may be, from its description.
+"""Types and maximum sizes of the fields of a kind, from its description.
 
-The API server compares an object with its schema only after mutating webhooks have seen it, and not all that is sent
-comes from one. Rules need no care for that: an object that is not of this shape does not come to them, so what they
-cost is bounded as the schema is. Enums, patterns and least sizes are not looked at here.
+The API server validates an object by its schema only after mutating webhooks, and not every request comes from an API
+server. Objects of other shapes never reach rules, so these need no checks of types, and their costs are bounded like
+the schema. Enums, patterns and minimum sizes are not checked here.
 """
 
 from types import GenericAlias
@@ -18,7 +18,9 @@ _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
 def shape_of(definition: Definition, *, bounded: bool = True) -> Shape:
-    """Args: bounded: False: of any size, for what may have been stored while the schema permitted more."""
+    """Return the shape of a kind; without bounds for objects that may have been stored under a more permissive
+    schema.
+    """
     fields = {
         name: _type(inner, bounded)
         for name, inner in definition.schema["properties"].items()

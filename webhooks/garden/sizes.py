@@ -1,6 +1,6 @@
-"""How large objects may be, by what is configured: etcd and all who cache them have room for so much.
+"""Configurable limits of the sizes of objects, for the sake of etcd and of all clients that cache them.
 
-An object that is larger already may be changed as long as it does not grow.
+An object that is already larger may be changed as long as it does not grow.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _NOT_COUNTED = frozenset({"managedFields"})
 
 
 def limited(handler: Handler, resource: Resource, settings: Garden) -> Handler:
-    """Args: handler: what else is to be said about an object."""
+    """Return a handler that checks the size first, and then calls `handler`."""
     limits = [
         int(parse_quantity(limit.size))
         for limit in settings.size_limits
@@ -46,7 +46,7 @@ def _names(listed: Collection[str], name: str) -> bool:
 
 
 def size_of(obj: object) -> int:
-    """Bytes, without what its author does not write."""
+    """Size in bytes of the parts that the author of an object writes."""
     meta = {name: value for name, value in mapping(mapping(obj).get("metadata")).items() if name not in _NOT_COUNTED}
     written: Object = {name: value for name, value in mapping(obj).items() if name != "status"}
     return len(dumped({**written, "metadata": meta}))

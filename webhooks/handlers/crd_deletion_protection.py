@@ -1,9 +1,9 @@
-"""crd-deletion-protection: what holds a landscape together is deleted only after somebody has confirmed it.
+"""crd-deletion-protection: essential objects of a landscape are deleted only after confirmation.
 
-Without a name in the request a whole collection is being deleted: the API server asks once for every object of it,
-and never says which. So all objects of the collection are listed, and one without confirmation keeps them all. That
-all are confirmed is believed for a second, so that n objects do not cost n lists; that one is not, is always looked
-up: who has just confirmed it must not be refused for what was.
+A request without a name deletes a whole collection: the API server sends one request for every object of it, without
+naming it. So all objects of the collection are listed, and one without confirmation keeps them all. The result that all
+are confirmed is cached for a second, so that n objects do not cost n lists; an unconfirmed object is always looked up
+again: a user who has just confirmed it must not be refused.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _MOST_COLLECTIONS = 256
 
 
 def handler(settings: CRDDeletionProtection, client: Client) -> Handler:
-    """Args: client: of the source cluster."""
+    """Return the handler; `client` is that of the source cluster."""
     protected = _PROTECTED | {_BASTIONS} if settings.protect_bastions else _PROTECTED
     collections = Collections(client)
 
@@ -90,7 +90,11 @@ class _Object(msgspec.Struct):
 
 
 def _first_unconfirmed(objects: list[Any]) -> Key | None:
-    """Raises: msgspec.ValidationError."""
+    """Return the first object without confirmation.
+
+    Raises:
+        msgspec.ValidationError: an object has invalid metadata.
+    """
     for obj in msgspec.convert(objects, list[_Object]):
         meta = obj.metadata or _Metadata()
         if not is_truthy((meta.annotations or {}).get(keys.CONFIRM_DELETION)):
@@ -101,7 +105,7 @@ def _first_unconfirmed(objects: list[Any]) -> Key | None:
 @dataclass(slots=True)
 class _Collection:
     confirmed_at: float = float("-inf")
-    """When listing began that found all objects confirmed."""
+    """Start of the list that found all objects confirmed."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -115,11 +119,11 @@ class Collections:
         self._collections: dict[tuple[ResourceName, str], _Collection] = {}
 
     async def unconfirmed(self, request: Request) -> Key | None:
-        """The first object without confirmation.
+        """Return the first object without confirmation.
 
         Raises:
-            KubeError: the API server could not be asked.
-            msgspec.ValidationError: it did not answer with objects.
+            KubeError: the API server refused a request, or could not be reached.
+            msgspec.ValidationError: its answer does not consist of objects.
         """
         key = (request.resource, request.namespace)
         if key not in self._collections and len(self._collections) >= _MOST_COLLECTIONS:

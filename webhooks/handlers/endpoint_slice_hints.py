@@ -1,4 +1,4 @@
-"""endpoint-slice-hints: traffic stays in the zone of its origin, since each endpoint is hinted to its own zone."""
+"""endpoint-slice-hints: keep traffic in the zone of its origin, by hinting each endpoint to its own zone."""
 
 from config.resource_manager.webhooks import Webhook
 from gardener import keys
@@ -12,7 +12,7 @@ _SHAPE = Shape("discovery.k8s.io/v1", "EndpointSlice", {"endpoints": [{"zone": s
 
 
 def set_hints(obj: Object) -> None:
-    """Whether an endpoint is ready does not matter; one without a zone keeps the hints it has."""
+    """Set hints whether or not an endpoint is ready; one without a zone keeps its hints."""
     for endpoint in obj.get("endpoints") or ():
         if endpoint.get("zone"):
             endpoint["hints"] = {"forZones": [{"name": endpoint["zone"]}]}

@@ -1,4 +1,4 @@
-"""kubernetes-service-host: containers find the API server under its external name.
+"""kubernetes-service-host: give containers the external name of the API server.
 
 Kubelets set `KUBERNETES_SERVICE_HOST` to the IP address of the Service, unless a container has it already.
 """
@@ -23,7 +23,7 @@ _SHAPE = pod({"spec": {"initContainers": [_CONTAINER], "containers": [_CONTAINER
 
 
 def set_host(obj: Object, host: str) -> None:
-    """In all containers but ephemeral ones; where the variable is there, its value is somebody's choice."""
+    """Set the variable in all but ephemeral containers; an existing one stays, since its author chose the value."""
     spec = obj.get("spec") or {}
     for container in chain(spec.get("initContainers") or (), spec.get("containers") or ()):
         for variable in container.get("env") or ():

@@ -1,7 +1,7 @@
-"""pod-kube-apiserver-load-balancing: pods reach the API server by way of Istio's internal gateway.
+"""pod-kube-apiserver-load-balancing: route pods to the API server through Istio's internal gateway.
 
-It changes pods that use a generic kubeconfig, in namespaces whose ConfigMap names the hosts of the API server. They
-get these hosts as aliases of the gateway's addresses, and a label by which a NetworkPolicy lets them through.
+It changes pods that use a generic kubeconfig, in namespaces whose ConfigMap names the hosts of the API server. They get
+these hosts as aliases of the gateway's addresses, and a label for a NetworkPolicy that permits the traffic.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def add_aliases(obj: Object, ips: Sequence[str], hosts: Sequence[str]) -> None:
 
 
 def allowance(istio_namespace: str) -> str:
-    """The label by which traffic to the gateway is allowed; a name that is too long for one is cut."""
+    """Return the label that permits traffic to the gateway; a name that is too long for a label is cut."""
     name = f"to-{istio_namespace}-{GATEWAY}-tcp-{_PORT}"
     if len(name) > _LONGEST_LABEL_NAME:
         name = f"{name[:57]}-{hashlib.sha256(name.encode()).hexdigest()[:5]}"
@@ -66,7 +66,7 @@ SERVICES_VIEW = View(SERVICES, _cluster_ips, field_selector=f"metadata.name={GAT
 
 
 class Gateways:
-    """Istio's internal gateways, and who is to use which."""
+    """Istio's internal gateways, and the namespaces that use them."""
 
     def __init__(self, state: SharedListers) -> None:
         self._state = state
@@ -74,16 +74,20 @@ class Gateways:
         self._services = state.lister(SERVICES_VIEW)
 
     def configured(self, namespace: str) -> Mapping[str, str] | None:
-        """What the ConfigMap for load balancing says in a namespace; None: there is none. Raises NotCovered."""
+        """Return the data of a namespace's ConfigMap for load balancing; None if there is none.
+
+        Raises:
+            NotCovered: the namespace is not watched.
+        """
         self._state.demand_covered(CONFIG_MAPS, namespace)
         return self._config_maps.store.get(Key(namespace, CONFIG_MAP))
 
     def ips(self, namespace: str) -> tuple[str, ...]:
-        """The addresses of the gateway in a namespace.
+        """Return the addresses of the gateway in a namespace.
 
         Raises:
             NotFound: there is no such Service.
-            NotCovered.
+            NotCovered: the namespace is not watched.
         """
         self._state.demand_covered(SERVICES, namespace)
         found = self._services.store.get(Key(namespace, GATEWAY))
@@ -122,7 +126,7 @@ WEBHOOK = MutatingWebhook(
     settings=Webhook,
     mutation=mutation,
     entries=(
-        # Pods of shoots may be called as our own: those of other instances, which need it, and never ours.
+        # Pods of shoots may be named as our own: those of other instances, which need it, and never ours.
         Entry(rules=(PODS,), namespaces=having(ROLE, ROLE_SHOOT)),
         Entry(
             name="pod-virtual-garden-kube-apiserver-load-balancing",

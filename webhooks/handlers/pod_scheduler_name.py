@@ -1,4 +1,4 @@
-"""pod-scheduler-name: pods that do not ask for a scheduler get the configured one."""
+"""pod-scheduler-name: set the configured scheduler in pods that request none."""
 
 from config.resource_manager.webhooks import PodSchedulerName
 from kube.objects import Object
@@ -9,7 +9,7 @@ from webhooks.rules.shapes import child, pod
 from webhooks.state import SharedListers
 
 _NO_CHOICE = (None, "", "default-scheduler")
-"""The API server's default comes before webhooks are asked."""
+"""The API server sets its default before it calls webhooks."""
 
 _SHAPE = pod({"spec": {"schedulerName": str}})
 

@@ -1,6 +1,6 @@
-"""pod-topology-spread-constraints: pods are spread among those of their own ReplicaSet only.
+"""pod-topology-spread-constraints: spread pods only among those of their own ReplicaSet.
 
-During a rollout the pods of the old one would count otherwise, and leave an uneven spread behind when they go.
+Otherwise pods of the old one would count during a rollout, and leave an uneven spread when they are gone.
 """
 
 from config.resource_manager.webhooks import Webhook
@@ -19,7 +19,7 @@ _SHAPE = pod({"metadata": METADATA, "spec": {"topologySpreadConstraints": [_CONS
 
 
 def select_own_hash(obj: Object) -> None:
-    """In all constraints that do not look at the hash already."""
+    """Select the hash in all constraints that do not select it already."""
     if HASH not in labels(obj):
         return
     own = labels(obj)[HASH] or ""
@@ -38,7 +38,7 @@ def _selects_hash(selector: Object) -> bool:
 
 
 def _drop_key(constraint: Object) -> None:
-    """The API server forbids a key both in the selector and in `matchLabelKeys`."""
+    """Drop the key from `matchLabelKeys`: the API server forbids it both there and in the selector."""
     keys = constraint.get("matchLabelKeys") or ()
     if HASH in keys:
         others = [name for name in keys if name != HASH]

@@ -1,6 +1,6 @@
-"""projected-token-mount: pods get a token that expires, where their ServiceAccount mounts none by itself.
+"""projected-token-mount: mount a token that expires into pods whose ServiceAccount does not mount one.
 
-It is for ServiceAccounts with `automountServiceAccountToken: false` whose pods talk to the API server nevertheless.
+It is for ServiceAccounts with `automountServiceAccountToken: false` whose pods use the API server nevertheless.
 """
 
 from itertools import chain
@@ -25,7 +25,7 @@ _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _LIVE_READ_SECONDS = 5.0
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 600, 2**32
-"""What the API server accepts."""
+"""Bounds of the API server."""
 
 _CONTAINER = {"volumeMounts": [{"mountPath": str}]}
 _SPEC = {
@@ -39,13 +39,13 @@ _SHAPE = pod({"metadata": METADATA, "spec": _SPEC})
 
 
 def service_account(obj: Object) -> str:
-    """The name of the one whose token may have to be mounted; empty: none."""
+    """Name of the ServiceAccount whose token may have to be mounted; empty if none."""
     name: str = (obj.get("spec") or {}).get("serviceAccountName") or ""
     return "" if name == "default" else name
 
 
 def declines(obj: Object) -> bool:
-    """Whether the pod wants no token, or has one."""
+    """Whether the pod refuses a token, or has one."""
     spec = obj.get("spec") or {}
     return (
         spec.get("automountServiceAccountToken") is False
@@ -55,7 +55,7 @@ def declines(obj: Object) -> bool:
 
 
 def _without_mount(spec: Object) -> list[Object]:
-    """The containers, but ephemeral ones, that mount nothing of their own where the token goes."""
+    """Containers, except ephemeral ones, without a mount of their own at the path of the token."""
     containers = chain(spec.get("containers") or (), spec.get("initContainers") or ())
     return [each for each in containers if not any(map(_is_in_place, each.get("volumeMounts") or ()))]
 
@@ -65,7 +65,11 @@ def _is_in_place(mount: Object) -> bool:
 
 
 def expiration_seconds(obj: Object, default: int) -> int:
-    """Raises: Refusal: the pod asks for what can't be."""
+    """Return the requested lifetime of the token, or the default.
+
+    Raises:
+        Refusal: the annotation is invalid.
+    """
     if PROJECTED_TOKEN_EXPIRATION not in annotations(obj):
         return default
     text = annotations(obj)[PROJECTED_TOKEN_EXPIRATION] or ""
@@ -80,7 +84,7 @@ def expiration_seconds(obj: Object, default: int) -> int:
 
 
 def mount_token(obj: Object, seconds: int) -> None:
-    """Into all containers that have room for it, as the API server would do it."""
+    """Mount the token into all containers that have room for it, like the API server."""
     spec = obj["spec"]
     items(spec, "volumes").append(_volume(seconds))
     for container in _without_mount(spec):
@@ -105,18 +109,20 @@ VIEW = View(SERVICE_ACCOUNTS, _automounts)
 
 
 class ServiceAccounts:
-    """Whether pods of a ServiceAccount get a token from the API server itself."""
+    """Knows whether pods of a ServiceAccount get a token from the API server itself."""
 
     def __init__(self, state: SharedListers) -> None:
         self._client = state.target.client
         self._lister = state.lister(VIEW)
 
     async def automount(self, namespace: str, name: str) -> bool:
-        """One that the watch has not brought yet is read: pods often follow theirs at once.
+        """Return whether the API server mounts a token.
+
+        A ServiceAccount missing in the cache is read: pods often follow theirs at once.
 
         Raises:
             NotFound: there is none.
-            KubeError: it could not be read.
+            KubeError: it is unreadable.
         """
         found = self._lister.store.get(Key(namespace, name))
         if found is None:

@@ -1,4 +1,4 @@
-"""seccomp-profile: pods without a seccomp profile get the one of the container runtime."""
+"""seccomp-profile: set the profile of the container runtime in pods without a seccomp profile."""
 
 from config.resource_manager.webhooks import Webhook
 from gardener import keys
@@ -12,7 +12,7 @@ _SHAPE = pod({"spec": {"securityContext": {"seccompProfile": {"type": str}}}})
 
 
 def set_profile(obj: Object) -> None:
-    """Whatever is beside `type` goes: it would belong to another type."""
+    """Set the profile; fields next to `type` are removed, since they would belong to another type."""
     security_context = (obj.get("spec") or {}).get("securityContext") or {}
     if not (security_context.get("seccompProfile") or {}).get("type"):
         child(child(obj, "spec"), "securityContext")["seccompProfile"] = {"type": "RuntimeDefault"}

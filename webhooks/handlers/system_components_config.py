@@ -1,7 +1,7 @@
-"""system-components-config: pods of system components go to the Nodes that are meant for them.
+"""system-components-config: place pods of system components on the Nodes for them.
 
-They get the configured node selector, and tolerate what these Nodes are tainted with. What that is, is worked out when
-a Node or its taints change, not for each pod.
+They get the configured node selector, and tolerate the taints of these Nodes. The tolerations are computed when a Node
+or its taints change, not for each pod.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from webhooks.rules.shapes import Int64, Strings, child, items, pod
 from webhooks.state import SharedListers
 
 MOST_TAINTS = 50
-"""Of a Node that pods are to tolerate."""
+"""Maximum number of taints of a Node that pods tolerate."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -34,7 +34,7 @@ _SHAPE = pod({"metadata": {"ownerReferences": [_OWNER]}, "spec": _SPEC})
 
 
 class Identity(NamedTuple):
-    """Equal for tolerations that mean the same: no operator is `Equal`, and no text is an empty one."""
+    """Equal for equivalent tolerations: no operator means `Equal`, and no text an empty one."""
 
     key: str
     operator: str
@@ -54,12 +54,12 @@ def identity(toleration: Object) -> Identity:
 
 
 def _is_transient(taint_key: str) -> bool:
-    """Taints for the state of a Node, not for whom it is."""
+    """Whether a taint is for the state of a Node, not for its purpose."""
     return "kubernetes.io/" in taint_key or taint_key == "ToBeDeletedByClusterAutoscaler"
 
 
 def tolerations(node: Object) -> tuple[Object, ...]:
-    """What a pod must tolerate to be on this Node; nothing if that would be too much for all pods."""
+    """Tolerations that a pod needs on this Node; none if there are too many for all pods."""
     found, taints = [], mappings(spec(node).get("taints"))
     if len(taints) > MOST_TAINTS:
         log.warning("A Node has too many taints to be tolerated", node=key(node).name, taints=len(taints))
@@ -78,11 +78,11 @@ def view(node_selector: Mapping[str, str]) -> View[tuple[Object, ...]]:
 
 
 Needed = tuple[tuple[Identity, Object], ...]
-"""Tolerations that pods need, each with what makes it equal to another one."""
+"""Tolerations that pods need, each with its identity."""
 
 
 def needed(configured: Iterable[schema.Toleration], of_nodes: Iterable[Object]) -> Needed:
-    """The configured ones first, each only once."""
+    """Return the tolerations, configured ones first, each only once."""
     found: dict[Identity, Object] = {}
     for toleration in chain(map(as_object, configured), of_nodes):
         found.setdefault(identity(toleration), toleration)
@@ -90,7 +90,7 @@ def needed(configured: Iterable[schema.Toleration], of_nodes: Iterable[Object]) 
 
 
 def is_of_daemon_set(obj: Object) -> bool:
-    """DaemonSets choose the Nodes of their pods themselves."""
+    """Whether a DaemonSet owns the pod; DaemonSets choose Nodes themselves."""
     return any(
         owner.get("apiVersion") == "apps/v1" and owner.get("kind") == "DaemonSet" and owner.get("controller")
         for owner in metadata(obj).get("ownerReferences") or ()
@@ -103,7 +103,7 @@ def select_nodes(obj: Object, node_selector: dict[str, str]) -> None:
 
 
 def tolerate(obj: Object, wanted: Needed) -> None:
-    """A union: what the pod has, each only once, then what it has not."""
+    """Add missing tolerations to those of the pod, each only once."""
     own = (obj.get("spec") or {}).get("tolerations") or []
     known: dict[Identity, Object] = {}
     for toleration in own:
@@ -120,7 +120,7 @@ def mutation(settings: schema.SystemComponentsConfig, state: SharedListers) -> M
 
     def changed(change: Change[tuple[Object, ...]]) -> None:
         nonlocal wanted
-        # Nodes report every few minutes that they live; their taints seldom change.
+        # Nodes report every few minutes that they are alive; their taints seldom change.
         if change.old != change.new:
             wanted = None
 

@@ -1,6 +1,6 @@
-"""token-invalidator: static tokens of ServiceAccounts become useless as long as their Secret says so.
+"""token-invalidator: invalidate static tokens of ServiceAccounts as long as their Secret has the label.
 
-The controller of the same name labels the Secrets; each of its patches, and whatever others write, passes here.
+The controller of the same name labels the Secrets; its patches, and all other writes, pass through here.
 """
 
 from config.resource_manager.webhooks import Webhook
@@ -18,9 +18,9 @@ _SHAPE = Shape("v1", "Secret", {"metadata": METADATA, "data": Strings})
 
 
 def invalidate(secret: Object) -> None:
-    """Takes the token out of use, or takes an invalid one away, so that Kubernetes writes a new one.
+    """Invalidate the token, or remove an invalid one, so that Kubernetes writes a new one.
 
-    Whatever value the label has, it counts.
+    The value of the label is irrelevant.
     """
     data = secret.get("data")
     if data is None:

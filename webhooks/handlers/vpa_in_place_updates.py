@@ -1,4 +1,4 @@
-"""vpa-in-place-updates: VerticalPodAutoscalers resize pods in place and evict them only where that fails."""
+"""vpa-in-place-updates: let VerticalPodAutoscalers resize pods in place and evict them only if that fails."""
 
 from config.resource_manager.webhooks import Webhook
 from gardener import keys

@@ -1,1 +1,1 @@
-"""What all webhooks are made of: pure."""
+"""Parts of all webhooks: pure."""

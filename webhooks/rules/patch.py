@@ -1,7 +1,7 @@
-"""From an object and what became of it to a JSON patch (RFC 6902).
+"""JSON patch (RFC 6902) between two versions of an object.
 
-Equal parts are passed over by comparing them as wholes, so that what costs anything is the way to what has changed.
-Operations come in the order of the fields' names: equal input gives equal bytes.
+Equal parts are compared as wholes and skipped, so that only the paths to changes cost time. Operations are in the order
+of the fields' names: equal input gives equal bytes.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from kube.objects import Object
 from kube.paths import pointer_step
 
 MAX_OPERATIONS = 10_000
-"""An EndpointSlice has a thousand endpoints at most, and containers are some."""
+"""Maximum; an EndpointSlice has at most a thousand endpoints, and a pod a few containers."""
 
 
 class TooManyChanges(ValueError):
@@ -19,7 +19,11 @@ class TooManyChanges(ValueError):
 
 
 def difference(before: Any, after: Any) -> list[Object]:
-    """The operations that make `after` of `before`; only `add`, `replace`, `remove`. Raises TooManyChanges."""
+    """Return the operations from `before` to `after`; only `add`, `replace`, `remove`.
+
+    Raises:
+        TooManyChanges: there are more than `MAX_OPERATIONS`.
+    """
     operations: list[Object] = []
     if before != after:
         _compare("", before, after, operations)
@@ -29,7 +33,7 @@ def difference(before: Any, after: Any) -> list[Object]:
 
 
 def _compare(path: str, before: Any, after: Any, operations: list[Object]) -> None:
-    """For two values that are not equal."""
+    """Append the operations between two values that are not equal."""
     if len(operations) > MAX_OPERATIONS:
         raise TooManyChanges
     kind = type(before)

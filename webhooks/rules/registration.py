@@ -1,4 +1,4 @@
-"""What an entry of a webhook configuration says, and for whose webhooks."""
+"""Entries of a webhook configuration, and the instance that they belong to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A label selector; the empty one selects everything."""
+    """Label selector; the empty one selects everything."""
 
     labels: tuple[tuple[str, str], ...] = ()
     expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
@@ -31,14 +31,14 @@ class Selector:
         return Selector((*self.labels, *other.labels), expressions)
 
     def __sub__(self, other: "Selector") -> "Selector":
-        """What it demands and the other does not."""
+        """Requirements of this selector that the other one lacks."""
         return Selector(
             tuple(label for label in self.labels if label not in other.labels),
             tuple(expression for expression in self.expressions if expression not in other.expressions),
         )
 
     def shared(self, other: "Selector") -> "Selector":
-        """What both demand."""
+        """Requirements that both have."""
         return self - (self - other)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -48,7 +48,7 @@ class Selector:
         return all(matches_expression(labels, *expression) for expression in self.expressions)
 
     def json(self) -> Object:
-        """As metav1.LabelSelector."""
+        """Format as metav1.LabelSelector."""
         selector: Object = {}
         if self.labels:
             selector["matchLabels"] = dict(self.labels)
@@ -77,24 +77,24 @@ def without(key: str) -> Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """Whose webhooks these are; several instances in a cluster differ in mode or prefix."""
+    """Owner of webhooks; several instances in a cluster differ in mode or prefix."""
 
     mode: Mode
     prefix: str = ""
 
     @property
     def app(self) -> str:
-        """The value of the label `app` of everything that belongs to it."""
+        """Value of the label `app` of all its objects."""
         return f"{self.prefix}{COMPONENT}"
 
     def namespaces(self) -> Selector:
-        """The namespaces that most of its webhooks look after."""
+        """Namespaces that most of its webhooks handle."""
         if self.mode is Mode.TARGET:
             return where("kubernetes.io/metadata.name", "In", *_SYSTEM_NAMESPACES)
         return where(keys.ROLE, "Exists") & where("kubernetes.io/metadata.name", "NotIn", *_SYSTEM_NAMESPACES)
 
     def managed(self) -> Selector:
-        """A target instance leaves alone what was not deployed by Gardener."""
+        """Select objects deployed by Gardener in a target instance, which leaves others alone."""
         return having(keys.MANAGED_BY, "gardener") if self.mode is Mode.TARGET else EVERYTHING
 
     def not_ours(self) -> Selector:
@@ -123,18 +123,18 @@ PODS = Rule(("CREATE",), "", ("v1",), ("pods",))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """How API servers ask a webhook."""
+    """Calls of a webhook by API servers."""
 
     rules: tuple[Rule, ...]
     failure_policy: str = "Fail"
     match_policy: str = "Exact"
     timeout_seconds: int = 10
     reinvocation_policy: str = ""
-    """Empty: the default of the API server, which is `Never`."""
+    """Empty for the default of the API server, `Never`."""
     only_for_group: str = ""
-    """Whose users' requests it is asked about; empty: all."""
+    """Group whose users' requests it receives; empty for all."""
     condition: str = ""
-    """In CEL: the requests that it is asked about; empty: all."""
+    """CEL expression for the requests that it receives; empty for all."""
 
     @property
     def is_for_pods(self) -> bool:
@@ -144,9 +144,9 @@ class Call:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration(Call):
     name: str
-    """Without the domain that all names end in."""
+    """Name without the common domain."""
     webhook: str
-    """Which of our webhooks it is: the name in logs."""
+    """Name of the webhook in logs."""
     path: str
     namespaces: Selector = EVERYTHING
     objects: Selector = EVERYTHING

@@ -1,12 +1,12 @@
-"""Which types the fields have that a webhook touches; everything else in an object is none of its business.
+"""Types of the fields that a webhook uses; it ignores everything else in an object.
 
 A `Shape` declares exactly those fields, as a mapping from their names in JSON to their types:
 
     {"metadata": METADATA, "spec": {"priority": int, "volumes": [{"name": str}]}}
 
 Every field is optional and may be null. Checking costs a few microseconds and lets unknown fields and nulls pass, as
-the original's decoder does; rules then work on the plain JSON, so nothing that they do not know is lost or added. An
-API server sends nothing that fails here, but what a handler is asked is not always from one.
+the original's decoder does; rules then work on the plain JSON, so that unknown fields are neither lost nor added.
+Objects from an API server always pass, but not every request comes from one.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from kube.objects import Object
 from webhooks.admission import Errored, Refusal
 
 Strings = dict[str, str | None]
-"""A map of strings, such as labels."""
+"""Map of strings, such as labels."""
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -28,11 +28,11 @@ METADATA = {"labels": Strings, "annotations": Strings}
 
 
 class WrongShape(ValueError):
-    """An object is not what it should be; the text says which field, and why."""
+    """An object has the wrong shape; the text has the field and the reason."""
 
 
 class Shape:
-    """What an object must be for a webhook."""
+    """Required shape of an object for a webhook."""
 
     __slots__ = ("_api_version", "_fields", "_kind")
 
@@ -42,12 +42,16 @@ class Shape:
         self._fields = type_of(fields)
 
     def check(self, obj: Any) -> None:
-        """Raises: WrongShape."""
+        """Check an object.
+
+        Raises:
+            WrongShape: it has another type, or a field has.
+        """
         try:
             api_version, kind = obj.get("apiVersion"), obj.get("kind")
         except AttributeError:
             raise WrongShape(f"unable to decode into {self._kind}: expected an object") from None
-        # Without apiVersion and kind an object is taken for what it should be.
+        # An object without apiVersion and kind is assumed to have the expected ones.
         if (api_version and api_version != self._api_version) or (kind and kind != self._kind):
             raise WrongShape(f"unable to decode {api_version}, Kind={kind} into {self._kind}")
         try:
@@ -56,7 +60,11 @@ class Shape:
             raise WrongShape(f"unable to decode into {self._kind}: {error}") from None
 
     def demand(self, obj: Any) -> None:
-        """Raises: Refusal: as an undecodable object, 400."""
+        """Check an object.
+
+        Raises:
+            Refusal: it cannot be decoded, 400.
+        """
         try:
             self.check(obj)
         except WrongShape as error:
@@ -64,7 +72,7 @@ class Shape:
 
 
 def type_of(declared: Any) -> Any:
-    """The type that msgspec converts to, for what a `Shape` declares."""
+    """Return the type for msgspec that a `Shape` declares."""
     if isinstance(declared, Mapping):
         fields = [(name, type_of(inner) | None, None) for name, inner in declared.items()]
         return msgspec.defstruct("Fields", fields, gc=False)
@@ -76,7 +84,7 @@ def pod(fields: Mapping[str, Any]) -> Shape:
 
 
 def child(parent: Object, name: str) -> Object:
-    """The object in a field, which is created if it is missing or null."""
+    """Return the object in a field, created if it is missing or null."""
     found: Object | None = parent.get(name)
     if found is None:
         found = parent[name] = {}
@@ -84,7 +92,7 @@ def child(parent: Object, name: str) -> Object:
 
 
 def items(parent: Object, name: str) -> list[Any]:
-    """The list in a field, which is created if it is missing or null."""
+    """Return the list in a field, created if it is missing or null."""
     found: list[Any] | None = parent.get(name)
     if found is None:
         found = parent[name] = []

@@ -1,4 +1,4 @@
-"""Numbers in annotations, and what is wrong with them."""
+"""Numbers in annotations, and their errors."""
 
 import json
 import re
@@ -7,13 +7,14 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def integer(text: str, *, function: str) -> int:
-    """As Go's `function` of package strconv reads an integer: `Atoi`, `ParseInt`.
+    """Parse an integer like Go's `function` of package strconv: `Atoi`, `ParseInt`.
 
-    Raises: ValueError: with its message.
+    Raises:
+        ValueError: with its message.
     """
     if _INTEGER.fullmatch(text) is None:
         raise ValueError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
-    # So many digits are out of range whatever they are, unless they are zeros; to look at them all could take long.
+    # So many digits are out of range, unless they are zeros; reading them all could take long.
     digits = text.lstrip("+-").lstrip("0")
     number = int(digits or "0") if len(digits) < 20 else 2**64
     number = -number if text.startswith("-") else number

@@ -1,4 +1,4 @@
-"""What a token request may ask for, and what is in the token."""
+"""Permitted content of a token request, and the content of the token."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,18 @@ from kube.resources import Resource
 
 DEFAULT = timedelta(hours=1)
 SHORTEST, LONGEST = timedelta(hours=1), timedelta(hours=48)
-"""A shorter or longer life that is asked for becomes this."""
+"""Limits of the lifetime; a requested one outside of them is changed to the nearer limit."""
 LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
-"""What may be asked for."""
+"""Seconds that may be requested."""
 
 
 class InvalidRequest(ValueError):
-    """The message names the field."""
+    """A request is invalid; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextObject:
-    """What the token is used for."""
+    """Object for which the token is used."""
 
     group: str
     kind: str
@@ -41,7 +41,11 @@ class Wanted:
 
 
 def parse(body: Object) -> Wanted:
-    """Raises InvalidRequest."""
+    """Parse the spec of a token request.
+
+    Raises:
+        InvalidRequest: a field is invalid.
+    """
     given = mapping(body.get("spec"))
     seconds = given.get("expirationSeconds")
     if seconds is None:
@@ -79,7 +83,7 @@ def claims(
     lifetime: timedelta,
     context: Mapping[str, Object],
 ) -> Object:
-    """Args: context: objects that the token is used for: `shoot`, `seed`, `project`."""
+    """Return the claims of a token; `context` are the objects that it is used for: `shoot`, `seed`, `project`."""
     begin = int(now.timestamp())
     audiences: Sequence[object] = at(identity, "spec", "audiences") or []
     return {

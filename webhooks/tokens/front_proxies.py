@@ -1,7 +1,7 @@
-"""Who passes requests of users on: the garden's API server, known by its certificate of a front proxy.
+"""Forwarded requests of users: from the garden's API server, identified by its certificate of a front proxy.
 
 Every API server publishes the authority of these certificates, their names, and the headers that name the user in the
-ConfigMap `kube-system/extension-apiserver-authentication`. It is read now and then, since authorities are replaced.
+ConfigMap `kube-system/extension-apiserver-authentication`. It is read periodically, since authorities are replaced.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ _AGAIN_AFTER_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What the API server says of itself; empty: it passes nothing on."""
+    """Published settings of the API server; empty if it forwards no requests."""
 
     authorities: bytes = b""
-    """PEM."""
+    """Authorities as PEM."""
     clients: Clients = field(default_factory=partial(Clients, ()))
     user: tuple[str, ...] = ()
-    """Names of headers, as the next ones are."""
+    """Names of headers, like the following ones."""
     groups: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
-    """What these begin with."""
+    """Prefixes of names."""
 
 
 def parse(data: Mapping[str, object]) -> Published:
@@ -63,7 +63,7 @@ def _listed(value: object) -> tuple[str, ...]:
 
 
 def user_of(headers: Iterable[tuple[str, str]], published: Published) -> User | None:
-    """The user that the headers name; None: none."""
+    """Return the user that the headers name; None if there is none."""
     by_name: dict[str, list[str]] = {}
     for name, value in headers:
         by_name.setdefault(name.lower(), []).append(value)
@@ -81,10 +81,7 @@ def user_of(headers: Iterable[tuple[str, str]], published: Published) -> User | 
 
 
 class FrontProxies:
-    """Keeps what the API server publishes.
-
-    Args: client: of the garden.
-    """
+    """Keeps the published settings of the API server current; `client` is that of the garden."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -99,7 +96,7 @@ class FrontProxies:
         return self._published.authorities
 
     def user(self, request: web.BaseRequest) -> User | None:
-        """Who the garden's API server says has sent the request; None: it has not sent it."""
+        """Return the user that the garden's API server names; None if it did not send the request."""
         published = self._published
         if not published.authorities or not published.clients.knows(request.transport):
             return None
@@ -111,7 +108,7 @@ class FrontProxies:
             await self.look()
 
     async def look(self) -> None:
-        """What can't be read changes nothing."""
+        """Read the settings; an error leaves them unchanged."""
         problem = ""
         try:
             found = await self._client.find(CONFIG_MAPS, Key(NAMESPACE, NAME))

@@ -1,7 +1,6 @@
-"""A token of a WorkloadIdentity: who may have it, and for which object it may be used.
+"""Token of a WorkloadIdentity: rights to it, and the object for which it may be used.
 
-The object that a token is for is believed of gardenlets alone, and only one on their own Seed: whoever verifies the
-token relies on it.
+Only gardenlets may name the object of a token, and only one on their own Seed: verifiers of the token rely on it.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ REQUEST: Final = {"apiVersion": f"{SECURITY_GROUP}/{WORKLOAD_IDENTITIES.version}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityTokens:
-    """Args: client: of the garden."""
+    """Issues tokens; `client` is that of the garden."""
 
     client: Client
     access: Access
@@ -38,12 +37,12 @@ class IdentityTokens:
     now: Callable[[], datetime] = field(default=utc_now)
 
     async def request(self, user: User, where: Key, body: Object) -> Object:
-        """The answered TokenRequest.
+        """Return the answered TokenRequest.
 
         Raises:
-            Refused: the user may not have it, or asks for something impossible.
+            Refused: the user lacks the right, or the request is invalid.
             CannotIssue: there is no usable key.
-            KubeError: the garden can't be asked.
+            KubeError: the garden refused a request, or could not be reached.
         """
         demand_type(body, REQUEST)
         await demand_right(self.access, user, WORKLOAD_IDENTITIES, SUBRESOURCE, where)

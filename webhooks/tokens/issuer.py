@@ -1,4 +1,4 @@
-"""The issuer of tokens, as the Secret `garden/workload-identity-issuer` describes it.
+"""Issuer of tokens, as the Secret `garden/workload-identity-issuer` describes it.
 
 issuer     its URL, which is in every token
 key.pem    the RSA key that signs
@@ -27,7 +27,7 @@ _REMEMBERED_SECONDS = 30.0
 
 
 class CannotIssue(Exception):
-    """The message names Secret, key and remedy."""
+    """There is no usable issuer; the message names Secret, key and remedy."""
 
     def __init__(self, secret: Key, problem: str) -> None:
         super().__init__(
@@ -41,10 +41,10 @@ class Issuer:
     url: str
     key: "SigningKey"
     published: Object
-    """All keys, as others read them (RFC 7517)."""
+    """All public keys, as a JWK set (RFC 7517)."""
 
     def configuration(self) -> Object:
-        """As OpenID Connect Discovery describes it."""
+        """Return the configuration of OpenID Connect Discovery."""
         return {
             "issuer": self.url,
             "jwks_uri": f"{self.url}/jwks",
@@ -55,8 +55,12 @@ class Issuer:
 
 
 def read(data: Mapping[str, object], *, secret: Key) -> Issuer:
-    """Raises CannotIssue."""
-    # Here, since it costs memory that a server need not have that issues no tokens.
+    """Read the issuer from the data of its Secret.
+
+    Raises:
+        CannotIssue: the data are incomplete or invalid.
+    """
+    # Late, to save memory in servers that issue no tokens.
     from kube.jwt import UnusableKey, read_signing_key, read_verification_key
 
     try:
@@ -91,9 +95,9 @@ def _is_url(text: str) -> bool:
 
 
 class Issuers:
-    """The issuer as the Secret says, read at most twice a minute however often it is asked for.
+    """Issuer from the Secret, which is read at most twice a minute.
 
-    Args: client: of the cluster that the server runs in, which has the Secret.
+    `client` is that of the cluster in which the server runs, which has the Secret.
     """
 
     def __init__(self, client: Client, *, secret: Key = SECRET, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,7 +109,12 @@ class Issuers:
         self._reading = asyncio.Lock()
 
     async def current(self) -> Issuer:
-        """Raises: CannotIssue. KubeError: the Secret can't be read."""
+        """Return the issuer.
+
+        Raises:
+            CannotIssue: the Secret is missing or unusable.
+            KubeError: the Secret is unreadable.
+        """
         async with self._reading:
             if self._clock() >= self._until:
                 self._known = await self._read()

@@ -1,4 +1,4 @@
-"""A kubeconfig for a Shoot: who may have it, and what it is made of, which its user need not be allowed to read."""
+"""Kubeconfig for a Shoot: rights to it, and its parts, which its user need not be allowed to read."""
 
 import asyncio
 import base64
@@ -24,20 +24,20 @@ _CERTIFICATES = "ca.crt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubeconfigs:
-    """Args: client: of the garden."""
+    """Issues kubeconfigs; `client` is that of the garden."""
 
     client: Client
     access: Access
     now: Callable[[], datetime] = field(default=utc_now)
 
     async def request(self, role: Role, user: User, where: Key, body: Object) -> Object:
-        """The answered request.
+        """Return the answered request.
 
         Raises:
-            Refused: the user may not have it, asks for something impossible, or there is nothing yet to make it of.
-            KubeError: the garden can't be asked.
+            Refused: the user lacks the right, the request is invalid, or the Shoot is not ready for it yet.
+            KubeError: the garden refused a request, or could not be reached.
         """
-        # Here, since it costs memory that a server need not have that makes none.
+        # Late, to save memory in servers that issue none.
         from webhooks.tokens.shoot_kubeconfig import CannotIssue, NoAuthority, issue
 
         kind = {"apiVersion": AUTHENTICATION_API, "kind": role.request_kind}
@@ -75,7 +75,11 @@ class Kubeconfigs:
         }
 
     async def _certificates(self, shoot: Key) -> str:
-        """By which the Shoot's API server is known, PEM; empty: that is not known. Raises KubeError."""
+        """Return the CA certificates of the Shoot's API server, as PEM; empty if they are unknown.
+
+        Raises:
+            KubeError: the garden refused a request, or could not be reached.
+        """
         name = f"{shoot.name}.ca-cluster"
         public = await self.client.find(CONFIG_MAPS, Key(shoot.namespace, name))
         if found := text(mapping((public or {}).get("data")).get(_CERTIFICATES)):
@@ -87,7 +91,11 @@ class Kubeconfigs:
 
 
 def lifetime_of(body: Object) -> timedelta:
-    """As the request asks for it. Raises Refused."""
+    """Return the requested lifetime.
+
+    Raises:
+        Refused: it is invalid.
+    """
     path, seconds = "spec.expirationSeconds", mapping(body.get("spec")).get("expirationSeconds")
     if seconds is None:
         return DEFAULT

@@ -1,4 +1,4 @@
-"""What the server of tokens consists of."""
+"""Parts of the server of tokens."""
 
 import asyncio
 from pathlib import Path
@@ -34,7 +34,7 @@ def parts(address: HTTPServer, *, certificates: Path, grace_period: float, runti
 
 
 class _Trust:
-    """The certificate is loaded with what the front proxies are known by, so these are read first."""
+    """Loads the certificate after the authorities of the front proxies, which it needs."""
 
     name = "trust of the token server"
 

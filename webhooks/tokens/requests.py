@@ -1,4 +1,4 @@
-"""What all that is issued has in common: how it is asked for, and refused."""
+"""Common parts of everything that is issued: requests and refusals."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from webhooks.garden.common.write import Right
 
 
 class Refused(Exception):
-    """What the caller gets as a Status."""
+    """A refusal that the client gets as a Status."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -18,13 +18,22 @@ class Refused(Exception):
 
 
 def demand_type(body: Object, expected: Mapping[str, str]) -> None:
-    """An empty body is one of any type. Raises Refused."""
+    """Check the type of a body; an empty one is of any type.
+
+    Raises:
+        Refused: it has another type.
+    """
     if any((body.get(field) or value) != value for field, value in expected.items()):
         raise Refused(400, "BadRequest", f"the body must be a {expected['kind']} of {expected['apiVersion']}")
 
 
 async def demand_right(access: Access, user: User, resource: Resource, subresource: str, where: Key) -> None:
-    """Raises: Refused. KubeError: the API server can't be asked."""
+    """Check that a user may create the subresource.
+
+    Raises:
+        Refused: the user lacks the right.
+        KubeError: the API server refused a request, or could not be reached.
+    """
     what = f'{resource.plural}/{subresource} of "{where}" in API group "{resource.group}"'
     right = Right(
         verb="create",

@@ -1,4 +1,4 @@
-"""The paths, as an API server serves them, and what everybody may read to verify tokens.
+"""Paths, as an API server serves them, and public documents for verifying tokens.
 
 GET  /apis/authentication.gardener.cloud/v1alpha1
 POST /apis/authentication.gardener.cloud/v1alpha1/namespaces/NAMESPACE/workloadidentities/NAME/token
@@ -43,8 +43,6 @@ Action = Callable[[User, Key, Object], Awaitable[Object]]
 
 
 class TokenRequests:
-    """Answers HTTP requests."""
-
     def __init__(
         self, proxies: FrontProxies, issuers: Issuers, identities: IdentityTokens, kubeconfigs: Kubeconfigs
     ) -> None:
@@ -140,7 +138,7 @@ def _failure(status: int, reason: str, message: str) -> web.Response:
 def token_server(
     requests: TokenRequests, *, host: str, port: int, tls: ssl.SSLContext, grace_period: float
 ) -> HttpServer:
-    """The server, not yet bound."""
+    """Return the server, not yet bound."""
     return HttpServer(
         "tokens",
         requests,

@@ -1,4 +1,4 @@
-"""Kubeconfigs for a Shoot, of short life, signed by the authority that its API server trusts for clients."""
+"""Short-lived kubeconfigs for a Shoot, signed by the authority that its API server trusts for clients."""
 
 import base64
 import binascii
@@ -11,17 +11,17 @@ from kube.x509 import Pair, UnusablePair, make_client, read_pair
 
 SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=1)
 _SLACK = timedelta(minutes=5)
-"""How far the clock of the API server may be behind."""
+"""Maximum lag of the clock of the API server."""
 _SUITABLE = ("external", "internal", "unmanaged")
-"""Names of addresses that are those of an API server."""
+"""Names of addresses that belong to an API server."""
 
 
 class CannotIssue(ValueError):
-    """The text says what is missing, and who adds it."""
+    """A prerequisite is missing; the text names it, and the component that adds it."""
 
 
 class NoAuthority(CannotIssue):
-    """The garden lacks what its gardenlet has to give it: nothing in the request or the Shoot is wrong."""
+    """The gardenlet has not written a necessary object to the garden: neither the request nor the Shoot is wrong."""
 
     def __init__(self, problem: str, *, remedy: str = "") -> None:
         default = "the gardenlet writes it to InternalSecret SHOOT.ca-client when it reconciles the Shoot"
@@ -39,19 +39,21 @@ def issue(
     now: datetime,
     lifetime: timedelta,
 ) -> tuple[bytes, datetime]:
-    """The kubeconfig and when it expires: as asked within `SHORTEST` and `LONGEST`, but not after its authority.
+    """Return the kubeconfig and its expiry: as requested within `SHORTEST` and `LONGEST`, but not after its authority.
 
     Args:
-        name: of user and contexts.
-        addresses: URLs of the API server by name; the first is the one of the current context.
-        authority: data of the Secret with certificate and key of the authority for clients; None: there is none.
-        cluster: certificates by which the API server is known, PEM.
+        name: name of user and contexts.
+        addresses: URLs of the API server by name; the first is that of the current context.
+        authority: data of the Secret with certificate and key of the authority for clients; None if there is none.
+        cluster: CA certificates of the API server, PEM.
         user: name of the user in the Shoot.
-        group: of the user.
+        group: group of the user.
         now: begin of the lifetime.
-        lifetime: as asked for.
+        lifetime: requested lifetime.
 
-    Raises: CannotIssue, NoAuthority.
+    Raises:
+        CannotIssue: an address or the CA certificates are missing.
+        NoAuthority: the authority for clients is missing, unusable or expired.
     """
     servers = {known: url for known, url in addresses.items() if known in _SUITABLE and url}
     if not servers:

@@ -1,5 +1,5 @@
-"""Machines of this provider: Nodes in the cluster of a Shoot, which KWOK plays.
+"""Machines of this provider: Nodes in the cluster of a Shoot, simulated by KWOK.
 
-rules   which Nodes there are to be, and in which order old ones make way for new ones: pure
-worker  what is done for a Worker
+rules   desired Nodes, and the order in which new ones replace old ones: pure
+worker  actions for a Worker
 """

@@ -1,7 +1,7 @@
-"""Which Nodes a worker pool is to have, and the next step there: pure.
+"""Desired Nodes of a worker pool, and the next step towards them: pure.
 
-Nodes whose machines would be others than the pool asks for now are replaced: no more than `maxSurge` are there beside,
-and no more than `maxUnavailable` are missing meanwhile.
+Nodes whose machines differ from the pool's current settings are replaced, with no more than `maxSurge` additional ones,
+and no more than `maxUnavailable` missing meanwhile.
 """
 
 import hashlib
@@ -21,16 +21,20 @@ VERSION = "worker.gardener.cloud/kubernetes-version"
 SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"
 APPLIED = "checksum/cloud-config-data"
 CLASS = "local.provider/machine-class"
-"""A label of Nodes: what their machines are."""
+"""Label of Nodes with the hash of their machine's settings."""
 _OF_MACHINES = ("machineType", "machineImage", "volume", "dataVolumes", "architecture")
 SIZES = "local.provider/sizes"
-"""An annotation of a Worker whose Nodes are being replaced: how many each pool has, without surplus ones."""
+"""Annotation of a Worker whose Nodes are being replaced: size of each pool, without surplus Nodes."""
 _LONGEST_LEASE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Attributes: create, delete: names of Nodes. Neither: it is to be waited for Nodes, or all is done."""
+    """Next step of a pool.
+
+    Attributes:
+        create, delete: names of Nodes. If both are empty, either all is done, or Nodes are not ready yet.
+    """
 
     create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
@@ -38,7 +42,7 @@ class Step:
 
 
 def class_of(pool: Object) -> str:
-    """Of its machines: another one is another machine. A patch of Kubernetes is not."""
+    """Hash of the settings of its machines; a change means other machines. A patch of Kubernetes is no change."""
     minor = ".".join(text(pool.get("kubernetesVersion")).split(".")[:2])
     agent = text(mapping(pool.get("labels")).get(SECRET_NAME))
     whole = [minor, agent, *(pool.get(name) for name in _OF_MACHINES)]
@@ -46,7 +50,7 @@ def class_of(pool: Object) -> str:
 
 
 def deployments(namespace: str, pool: Object) -> Iterator[Object]:
-    """As the status of the Worker names them: one a zone."""
+    """MachineDeployments for the status of the Worker, one per zone."""
     zones = texts(pool.get("zones")) or [""]
     for index in range(len(zones)):
         counts = {name: _share(integer(pool.get(name)), len(zones), index) for name in ("minimum", "maximum")}
@@ -58,9 +62,9 @@ def _share(whole: int, parts: int, index: int) -> int:
 
 
 def sizes_of(pools: Sequence[Object], nodes: Sequence[Object], noted: Mapping[str, Any]) -> dict[str, int]:
-    """How many Nodes each pool is to have: as many as there are, or were before a replacement, within its limits.
+    """Desired sizes of the pools: as many Nodes as exist, or existed before a replacement, within the pool's limits.
 
-    Args: noted: by pool how many there were.
+    `noted` are the sizes before the replacement, by pool.
     """
     found: dict[str, int] = {}
     for pool in pools:
@@ -70,12 +74,12 @@ def sizes_of(pools: Sequence[Object], nodes: Sequence[Object], noted: Mapping[st
 
 
 def is_outdated(pool: Object, nodes: Sequence[Object]) -> bool:
-    """Whether Nodes are to be replaced."""
+    """Whether Nodes have to be replaced."""
     return any(labels(each).get(CLASS) != class_of(pool) for each in _own(pool, nodes))
 
 
 def next_step(namespace: str, pool: Object, nodes: Sequence[Object], *, size: int) -> Step:
-    """Args: nodes: of the Shoot. size: how many the pool is to have."""
+    """Return the next step of a pool; `nodes` are those of the Shoot, `size` is the desired number in the pool."""
     wanted, own = class_of(pool), _own(pool, nodes)
     new = [each for each in own if labels(each).get(CLASS) == wanted]
     old = sorted(key(each).name for each in own if labels(each).get(CLASS) != wanted)
@@ -106,7 +110,7 @@ def _number(name: str) -> int:
 
 
 def _count(value: Any, size: int) -> int:
-    """Of a number, or a share of the size."""
+    """Value of a number, or of a share of the size."""
     if isinstance(value, str) and value.endswith("%"):
         return -(-size * int(value[:-1]) // 100)
     return integer(value)
@@ -124,7 +128,7 @@ def is_node_ready(node: Object) -> bool:
 
 
 def node(name: str, pool: Object, *, region: str, checksum: str) -> Object:
-    """Args: checksum: of the configuration that its agent has applied."""
+    """Return a Node; `checksum` is that of the configuration that its agent has applied."""
     annotation, value = NODE_ANNOTATION
     zones = texts(pool.get("zones"))
     places = {"topology.kubernetes.io/region": region, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
@@ -144,7 +148,7 @@ def labels_of(pool: Object) -> dict[str, str]:
 
 
 def change_of(live: Object, pool: Object, *, checksum: str) -> Object:
-    """What its agent changes of a Node that stays; empty: nothing."""
+    """Return the changes that the agent of an existing Node makes; empty if there are none."""
     wanted, noted = labels_of(pool), {**string_map(pool.get("annotations")), APPLIED: checksum}
     meta: Object = {}
     if not wanted.items() <= labels(live).items():
@@ -155,13 +159,13 @@ def change_of(live: Object, pool: Object, *, checksum: str) -> Object:
 
 
 def version_change_of(live: Object, pool: Object) -> Object:
-    """Of its status, when its kubelet has become another one; empty: it has not, or has said nothing yet."""
+    """Return the change of the status after an update of kubelet; empty if there is none, or no status yet."""
     wanted, having = f"v{text(pool.get('kubernetesVersion'))}", at(live, "status", "nodeInfo", "kubeletVersion")
     return {} if not having or having == wanted else {"status": {"nodeInfo": {"kubeletVersion": wanted}}}
 
 
 def lease(node_name: str, *, now: str) -> Object:
-    """Of the agent of a Node. It is played, so it never falls silent."""
+    """Lease of the agent of a simulated Node, which never expires."""
     name = f"gardener-node-agent-{node_name}"
     wanted = {"holderIdentity": node_name, "leaseDurationSeconds": _LONGEST_LEASE, "renewTime": now}
     return {**LEASES.type_meta, "metadata": {"name": name, "namespace": "kube-system"}, "spec": wanted}

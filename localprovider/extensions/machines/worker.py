@@ -1,4 +1,4 @@
-"""What is done for a Worker: its pools get their Nodes, one step after the other, until all are there and ready."""
+"""Actions for a Worker: create and replace the Nodes of its pools step by step, until all exist and are ready."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,22 @@ from localprovider import shoots
 from localprovider.extensions.machines import rules
 
 _CHECKSUM = "checksum/data-script"
-"""An annotation of the Secret that the agents of a pool read."""
+"""Annotation of the Secret that the agents of a pool read."""
 LOOK_SECONDS, LONGEST_SECONDS = 0.5, 120.0
 
 
 class NotReady(ReconcileError):
-    """Nodes have been made, and are not ready yet: to be looked at again."""
+    """New Nodes are not ready yet: check again."""
 
 
 async def make(seed: Client, worker: Object) -> Object:
-    """Fields of the status. Raises ReconcileError, KubeError, NotReady."""
+    """Create the Nodes of a Worker; return fields of the status.
+
+    Raises:
+        ReconcileError: the Shoot is not reachable, or lacks the Secret of its agents.
+        KubeError: an API server refused a request, or could not be reached.
+        NotReady: Nodes of a pool are not ready yet.
+    """
     namespace, pools = key(worker).namespace, mappings(spec(worker).get("pools"))
     is_noted = rules.SIZES in annotations(worker)
     if await shoots.runs(seed, namespace):
@@ -47,7 +53,12 @@ async def make(seed: Client, worker: Object) -> Object:
 
 
 async def remove(seed: Client, worker: Object) -> None:
-    """Raises ReconcileError, KubeError."""
+    """Delete the Nodes of a Worker.
+
+    Raises:
+        ReconcileError: the Shoot is not reachable.
+        KubeError: an API server refused a request, or could not be reached.
+    """
     namespace = key(worker).namespace
     if await shoots.runs(seed, namespace):
         async with shoots.connected(seed, namespace) as shoot:
@@ -55,7 +66,7 @@ async def remove(seed: Client, worker: Object) -> None:
 
 
 async def _delete_others(shoot: Client, pools: Sequence[Object]) -> None:
-    """Nodes of pools that are not there any more."""
+    """Delete Nodes of pools that no longer exist."""
     names = {text(each.get("name")) for each in pools}
     for each in await _nodes(shoot):
         if labels(each)[rules.POOL] not in names:
@@ -63,8 +74,8 @@ async def _delete_others(shoot: Client, pools: Sequence[Object]) -> None:
 
 
 async def _noted(seed: Client, worker: Object) -> Object:
-    """Sizes of pools, noted while Nodes are replaced: each of many passes finds another number of Nodes."""
-    live = await seed.get(WORKERS, key(worker))  # the one that is known may be from before the note
+    """Sizes of pools, recorded while Nodes are replaced: the number of Nodes differs in each of many passes."""
+    live = await seed.get(WORKERS, key(worker))  # the cached one may predate the note
     try:
         return mapping(orjson.loads(annotations(live).get(rules.SIZES, "")))
     except orjson.JSONDecodeError:
@@ -77,7 +88,9 @@ async def _note(seed: Client, worker: Object, sizes: dict[str, int] | None) -> N
 
 
 async def _have(shoot: Client, worker: Object, pool: Object, nodes: list[Object], *, size: int | None) -> bool:
-    """Whether all Nodes of the pool are there and ready. Args: nodes: of all pools. size: None: it is asleep."""
+    """Whether all Nodes of the pool exist and are ready; `nodes` are those of all pools, `size` is None if
+    hibernated.
+    """
     namespace, region = key(worker).namespace, text(spec(worker).get("region"))
     is_asleep = size is None
     checksum = "" if is_asleep else await _checksum(shoot, pool)
@@ -99,7 +112,11 @@ async def _nodes(shoot: Client) -> list[Object]:
 
 
 async def _checksum(shoot: Client, pool: Object) -> str:
-    """Of what the agents of a pool apply. Raises ReconcileError."""
+    """Checksum of the configuration that the agents of a pool apply.
+
+    Raises:
+        ReconcileError: its Secret is not in the Shoot yet.
+    """
     name = text(mapping(pool.get("labels")).get(rules.SECRET_NAME))
     secret = await shoot.find(SECRETS, Key("kube-system", name))
     if secret is None:
@@ -113,7 +130,7 @@ async def _create(shoot: Client, node: Object) -> None:
 
 
 async def _configure(shoot: Client, pool: Object, nodes: Sequence[Object], checksum: str) -> None:
-    """As the agents on the Nodes would."""
+    """Change Nodes like the agents on them would."""
     for each in nodes:
         if labels(each)[rules.POOL] != text(pool.get("name")):
             continue
@@ -125,7 +142,7 @@ async def _configure(shoot: Client, pool: Object, nodes: Sequence[Object], check
 
 
 async def _delete(shoot: Client, name: str) -> None:
-    """With its pods, which nothing plays any more."""
+    """Delete a Node with its pods, which are no longer simulated."""
     await shoot.delete_if_exists(NODES, name)
     pods = Selection(field_selector=f"spec.nodeName={name}")
     for each in await shoot.list(PODS, pods, form=Form.METADATA):

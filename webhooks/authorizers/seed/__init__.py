@@ -1,7 +1,7 @@
-"""Keeps gardenlets to what belongs to their Seeds: an authorizer, and an admission of what they write.
+"""Restrict gardenlets to objects of their Seeds: an authorizer, and admission of the objects they write.
 
-rules/authorize.py     which requests a gardenlet may send, by the graph of `gardener.garden.seed_graph`
-rules/restriction.py   which objects it may write; rules about their content are beside it
-graph.py               keeps the graph by watches; before a refusal it asks the API server
-webhook.py             what API servers ask
+rules/authorize.py     requests that a gardenlet may send, by the graph of `gardener.garden.seed_graph`
+rules/restriction.py   objects that it may write; rules about their content are in the modules next to it
+graph.py               the graph, kept current by watches; confirms refusals at the API server
+webhook.py             the two webhooks that API servers call
 """

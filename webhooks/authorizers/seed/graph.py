@@ -1,8 +1,9 @@
-"""The graph of a garden, kept by watches, which lag: nothing is refused before the API server was asked.
+"""Graph of a garden, kept current by watches, which lag: refusals are first confirmed at the API server.
 
-A gardenlet may learn of an object a moment before this process does. So before a refusal, what could permit the request
-is read (`SOURCES`: by the label or field of the Seed, or the object itself), put into the caches, and the request is
-decided again. These reads are limited for each Seed and for all; beyond the limit, the caches decide.
+A gardenlet may know an object a moment before this process does. Before a refusal, all objects that could permit the
+request are therefore read (`SOURCES`: by the label or field of the Seed, or the object itself) and put into the caches,
+and the request is decided again. These reads are limited for each Seed and for all; beyond the limit, the caches
+decide.
 """
 
 import asyncio
@@ -31,21 +32,21 @@ from webhooks.state import Lister, SharedListers
 _TOKENS = "system:bootstrap:"
 
 BURST, SECONDS_EACH = 10, 1.0
-"""Refusals of a Seed that are confirmed at once, and after how long there is one more."""
+"""Refusals of a Seed that are confirmed at once, and seconds until one more is."""
 MOST_REFERENCES = 64
-"""Credentials that a Seed may get at a time."""
+"""References whose labels are read for one request."""
 MOST_SEEDS = 1024
 AT_ONCE = 4
-"""Confirmations at a time, of all Seeds."""
+"""Concurrent confirmations, over all Seeds."""
 _PATIENCE_SECONDS = 5.0
 
 log = structlog.get_logger("webhook.seed-authorizer")
 
 
 def of_signing_request(csr: Object) -> Node:
-    """It belongs to the Seed that it would make a gardenlet of, and uses the bootstrap token that it was sent with.
+    """Node of a request: belongs to the Seed of the requested user, and uses the bootstrap token that sent it.
 
-    The token only once it is approved: before, its user could have named any Seed. ServiceAccounts belong to Seeds by
+    The token counts only after approval: before, its user could have named any Seed. ServiceAccounts belong to Seeds by
     their names alone: their tokens have all their rights.
     """
     try:
@@ -77,17 +78,17 @@ VIEWS: dict[Resource, View[Node]] = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Objects of a kind: the one that the request names, those that a selector of the Seed finds, or all."""
+    """Objects of a kind: the one named in the request, those matching a selector of the Seed, or all."""
 
     resource: Resource
     label: bool = False
     field: str = ""
     namespace: str = ""
-    """In place of that of the request."""
+    """Replaces the namespace of the request unless empty."""
     has_all: bool = False
 
     def selection(self, seed: str, named: Key) -> Selection | None:
-        """None: the request names no object."""
+        """Objects to read; None if the request names none."""
         if self.has_all:
             return Selection(self.namespace)
         if self.label:
@@ -108,7 +109,7 @@ _CHILDREN = Source(garden.MANAGED_SEEDS, namespace=NAMESPACE, has_all=True)
 _NAMED_SEEDS = tuple(
     Source(each, namespace=NAMESPACE) for each in (garden.MANAGED_SEEDS, garden.GARDENLETS, garden.SEEDS)
 )
-"""Objects in which others enter credentials and labels for the Seed of the name."""
+"""Objects named after a Seed in which others enter credentials and labels for it."""
 
 BINDINGS = (garden.SECRET_BINDINGS, garden.CREDENTIALS_BINDINGS)
 SOURCES: dict[str, tuple[Source, ...]] = {
@@ -143,7 +144,7 @@ SOURCES: dict[str, tuple[Source, ...]] = {
 
 
 class LiveGraph:
-    """Args: clock: seconds."""
+    """Graph in memory; `clock` returns the time in seconds."""
 
     def __init__(self, state: SharedListers, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._state = state
@@ -153,7 +154,7 @@ class LiveGraph:
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
     def read(self) -> Graph | None:
-        """None: not everything is known yet."""
+        """Return the graph; None until all caches are synced."""
         if self._graph is None:
             if not all(each.started and each.store.synced.is_set() for each in self._listers.values()):
                 return None
@@ -161,7 +162,7 @@ class LiveGraph:
         return self._graph
 
     async def usable(self, seed: str, references: Iterable[Reference]) -> list[Reference]:
-        """Those with the label that lets the Seed refer to them, as far as the budget reaches."""
+        """References whose objects have the label that lets the Seed use them, as far as the budget reaches."""
         found, wanted, client = [], f"{USABLE_BY_SEED_PREFIX}{seed}", self._state.target.client
         for each in islice(references, MOST_REFERENCES) if self._budget.take(seed) else ():
             try:
@@ -179,9 +180,9 @@ class LiveGraph:
     async def confirmed(
         self, seed: str, resource: str, named: Key, is_refused: Callable[[], bool], *, also: Iterable[Reference] = ()
     ) -> bool:
-        """Whether a request is refused also when what could permit it has been read from the API server.
+        """Whether a request is still refused after reading all objects that could permit it from the API server.
 
-        Args: also: objects beside those of `SOURCES`.
+        `also` are objects in addition to those of `SOURCES`.
         """
         sources = SOURCES.get(resource, ())
         graph = self.read()
@@ -203,7 +204,7 @@ class LiveGraph:
         return is_refused()
 
     async def _refresh(self, source: Source, seed: str, named: Key) -> list[Reference]:
-        """Returns the bindings that are used and not known."""
+        """Update a cache from the API server; return bindings that are used but not cached."""
         view, store, nodes = VIEWS[source.resource], self._listers[source.resource].store, list[Node]()
         if (selection := source.selection(seed, named)) is None:
             return []
@@ -218,12 +219,12 @@ class LiveGraph:
 
 
 class Budget:
-    """How many refusals of a Seed are confirmed: a few at once, then one a second."""
+    """Limit of confirmed refusals of a Seed: a few at once, then one per second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._full_at: OrderedDict[str, float] = OrderedDict()
-        """By Seed when it has its whole budget again."""
+        """Time when the whole budget is available again, by Seed."""
 
     def take(self, seed: str) -> bool:
         now = self._clock()

@@ -1,7 +1,7 @@
-"""The two webhooks that keep gardenlets to their Seeds: an authorizer, and an admission of what they write.
+"""Two webhooks that restrict gardenlets to their Seeds: an authorizer, and admission of the objects they write.
 
-API servers ask the authorizer about all requests of gardenlets, reads too, if they are configured to. The admission is
-in the webhook configurations. Both work with the same caches, and refuse nothing that the API server would permit.
+API servers configured for it call the authorizer for all requests of gardenlets, reads included. The admission is in
+the webhook configurations. Both share their caches, and permit all that the API server's current objects permit.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _ENTRY = "seed-restriction.garden"
 NOT_READY = "not yet ready to handle request"
 
 WRITTEN = TABLE.written()
-"""The kinds of which gardenlets write objects, but for those that belong to no Seed."""
+"""Kinds of objects that gardenlets write, except those that belong to no Seed."""
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
 
 
@@ -117,7 +117,7 @@ def _write(request: Request, seed: str, resource: Resource, now: datetime) -> Wr
 
 
 def _key(obj: Object, request: Request) -> Key:
-    """Of a token of a ServiceAccount, and where many are deleted, the object names less or more than the request."""
+    """Key from the request; objects differ from it for ServiceAccount tokens, and when many objects are deleted."""
     return Key(request.namespace, request.name or text(metadata(obj).get("name")))
 
 

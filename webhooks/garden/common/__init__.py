@@ -1,1 +1,1 @@
-"""Rules that several kinds of the garden API share, by what they are about."""
+"""Rules that several kinds of the garden API share, by topic."""

@@ -1,4 +1,4 @@
-"""Durations with bounds, as Go writes them, and numbers that may be given as percentages."""
+"""Durations with bounds, in Go's format, and numbers that may be percentages."""
 
 from collections.abc import Iterator
 
@@ -25,9 +25,9 @@ def _seconds(value: object) -> float | None:
 
 
 def share_problem(value: object, *, may_exceed: bool = False) -> str:
-    """What is wrong with what should be a number, or a percentage; empty: nothing.
+    """Return the problem of a number or percentage; empty if there is none.
 
-    Args: may_exceed: it may be more than 100 %, where something is added.
+    With `may_exceed` it may be more than 100 %, for values that are added to something.
     """
     if isinstance(value, int) and value < 0:
         return "must be greater than or equal to 0"

@@ -1,4 +1,4 @@
-"""What SecretBindings and CredentialsBindings have in common: credentials and quotas that their author may read."""
+"""Rules shared by SecretBindings and CredentialsBindings: credentials and quotas that their author may read."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from webhooks.garden.common.write import Right, Write
 
 
 def default_namespaces(write: Write, credentials: str) -> None:
-    """Args: credentials: the field that names them."""
+    """Set namespaces of quotas and of the reference in field `credentials`."""
     for reference in (mapping(write.new.get(credentials)), *mappings(write.new.get("quotas"))):
         if reference and not reference.get("namespace"):
             reference["namespace"] = write.namespace
@@ -24,7 +24,7 @@ def label_provider(write: Write) -> None:
 
 
 def reading_right(write: Write, path: str, resource: Resource, reference: Object, what: str) -> Right:
-    """Args: what: the article and the kind, for the message."""
+    """Right to read a reference; `what` is the article and the kind, for the message."""
     return Right(
         verb="get",
         resource=resource,
@@ -55,7 +55,7 @@ def quota_errors(write: Write) -> Iterator[Finding]:
 
 
 def scope_of(quota: Object) -> str:
-    """`project` or `credentials`; empty: neither."""
+    """Return `project`, `credentials`, or an empty text if it is neither."""
     scope = mapping(spec(quota).get("scope"))
     match group_of(text(scope.get("apiVersion"))), text(scope.get("kind")):
         case "core.gardener.cloud", "Project":

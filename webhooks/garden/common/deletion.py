@@ -1,4 +1,4 @@
-"""Deletions, and other changes, that somebody has to confirm by an annotation."""
+"""Deletions and other changes that a user has to confirm by an annotation."""
 
 from collections.abc import Iterator
 
@@ -18,13 +18,13 @@ def is_confirmed(obj: Object) -> bool:
 
 
 def confirmed(write: Write) -> Iterator[Denial]:
-    """For `deletions`."""
+    """Rule for `deletions`."""
     if not is_confirmed(write.new):
         yield Denial(f'must have a "{keys.CONFIRM_DELETION}" annotation to delete')
 
 
 def in_order(owned: str) -> Rule:
-    """For `deletions`. In the foreground the garbage collector would delete all that the object owns, at once."""
+    """Rule for `deletions`: in the foreground, the garbage collector would delete all owned objects at once."""
 
     def rule(write: Write) -> Iterator[Denial]:
         if _is_in_foreground(write):
@@ -37,7 +37,7 @@ def in_order(owned: str) -> Rule:
 
 
 def _is_in_foreground(write: Write) -> bool:
-    """As the API server decides it: a finalizer says so as well, if the request does not say how to delete."""
+    """Whether the API server deletes in the foreground; a finalizer decides if the request has no option for it."""
     policy = write.options.get("propagationPolicy")
     if policy or write.options.get("orphanDependents") is not None:
         return policy == "Foreground"
@@ -45,7 +45,7 @@ def _is_in_foreground(write: Write) -> bool:
 
 
 def confirmed_by(confirmation: str, name: str) -> Mutation:
-    """The annotation `name` says who set `confirmation` first, and cannot be forged."""
+    """Record the user that first set the annotation `confirmation` in annotation `name`, safe from forgery."""
 
     def remember(write: Write) -> None:
         if not is_truthy(annotations(write.new).get(confirmation)):
@@ -61,4 +61,3 @@ def confirmed_by(confirmation: str, name: str) -> Mutation:
 
 
 remember_who_confirmed = confirmed_by(keys.CONFIRM_DELETION, keys.DELETION_CONFIRMED_BY)
-"""For `mutations`."""

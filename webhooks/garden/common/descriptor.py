@@ -1,36 +1,35 @@
-"""The descriptor of one kind of the garden API, from which its two webhooks and all that belongs to them derive.
+"""Descriptor of one kind of the garden API, from which its two webhooks and all their parts derive.
 
     PROJECT = Kind(
-        definition=project.PROJECT,                # what the kind is called, and its schema
+        definition=project.PROJECT,                # names of the kind, and its schema
         defaults=(set_defaults,),                  # change write.new; need no cluster
-        mutations=(add_owner,),                    # change write.new; may ask write.garden and write.user
-        asks=asks_for_work,                        # UPDATE: whether an annotation asks for work (operation.sequence)
-        checks=(names, members),                   # what is wrong with write.new; need no cluster
-        references=(seed_exists,),                 # the same, but ask write.garden; not for what is being deleted
-        changes=(immutable_fields,),               # UPDATE: what is wrong with going from write.old to write.new
-        of_spec=Rules(checks=(regions,)),          # the same three, of rules that an equal spec gives nothing to find
-        rights=(manage_members,),                  # what the user must be allowed besides
-        limits=(capacity,),                        # how many others there may be, counted now
+        mutations=(add_owner,),                    # change write.new; may use write.garden and write.user
+        asks=asks_for_work,                        # UPDATE: whether an annotation requests work (operation.sequence)
+        checks=(names, members),                   # errors in write.new; need no cluster
+        references=(seed_exists,),                 # the same, with write.garden; skipped during deletion
+        changes=(immutable_fields,),               # UPDATE: errors in the change from write.old to write.new
+        of_spec=Rules(checks=(regions,)),          # the same three, for rules without findings if the spec is equal
+        rights=(manage_members,),                  # additional rights that the user needs
+        limits=(capacity,),                        # maximum number of others, counted now
         contents=(kubeconfigs,),                   # named objects whose content is checked, read now
-        deletions=(confirmed,),                    # DELETE: why write.new may not be deleted
-        deletion_limits=(empty,),                  # DELETE: how many others there may be, counted now
+        deletions=(confirmed,),                    # DELETE: reasons why write.new may not be deleted
+        deletion_limits=(empty,),                  # DELETE: maximum number of others, counted now
         deprecations=(old_role,),                  # warnings about write.new as it was sent
         warnings=(expired,),                       # warnings about write.new as it will be stored
-        reads=(SEEDS,),                            # the kinds that rules ask write.garden about
+        reads=(SEEDS,),                            # kinds that rules read from write.garden
         status_mutations=(), status_checks=(),     # as their namesakes, on UPDATE of the status
     )
 
-Most are tuples of functions of a `Write` (module `write`). Mutations and defaults return nothing; the others
-yield findings (module `findings`), rights, limits or texts. Rules are pure: the engine asks API servers.
+Most are tuples of functions of a `Write` (module `write`). Mutations and defaults return nothing; the others yield
+findings (module `findings`), rights, limits or texts. Rules are pure: the engine calls API servers.
 
-`checks` and `references` are ratcheted: on UPDATE a finding that the stored object gives as well, at a field of the
-same value, is dropped. So a rule about an object as it is belongs there and needs no look at `write.old`, and one about
-a transition belongs into `changes`. In particular a reference that does not change is not refused when its target has
-gone.
+`checks` and `references` are ratcheted: on UPDATE a finding that the stored object has as well, at a field of the same
+value, is dropped. So a rule about an object as it is belongs there and does not read `write.old`, and one about a
+transition belongs in `changes`. In particular an unchanged reference is not refused after its target is gone.
 
 Controllers write metadata of Shoots all the time. Rules that read nothing of the object but its spec, name and
-namespace would only find what is dropped again; those in `of_spec` are not asked at all while the spec stays as it is:
-of a Shoot they take about 85 of the 165 us of a review.
+namespace would only yield findings that are dropped again; those in `of_spec` are skipped while the spec is unchanged:
+for a Shoot they take about 85 of the 165 us of a review.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,24 +79,24 @@ def _never(_: Write) -> bool:
 class Kind:
     definition: Definition
     name: str = ""
-    """Of its webhooks; empty: the plural of the kind."""
+    """Name of its webhooks; defaults to the plural of the kind."""
     namespaces: Selector = EVERYTHING
     objects: Selector = EVERYTHING
-    """Objects of the kind that the webhooks are asked about."""
+    """Selects objects of the kind for which the webhooks are called."""
     condition: str = ""
     """The same, as an expression in CEL."""
     defaults: tuple[Mutation, ...] = ()
     mutations: tuple[Mutation, ...] = ()
     is_frozen: Callable[[Write], bool] = _never
-    """Whether the spec may not change for now, for another reason than that the object is being deleted."""
+    """Whether the spec may not change for now, for a reason other than deletion of the object."""
     asks: Asks | None = None
-    """For kinds with `operation.sequence`; see `webhooks.garden.common.operations`."""
+    """Set for kinds with `operation.sequence`; see `webhooks.garden.common.operations`."""
     checks: tuple[Rule, ...] = ()
     references: tuple[Rule, ...] = ()
     changes: tuple[Rule, ...] = ()
     of_spec: Rules = _NO_RULES
     as_numbered: Callable[[Object], Object] = _as_stored
-    """For ratcheting: the object that the paths of findings lead through, where it is not the stored form."""
+    """Returns the object that the paths of findings lead through, for ratcheting, if it is not the stored form."""
     rights: tuple[Rights, ...] = ()
     limits: tuple[Limits, ...] = ()
     contents: tuple[Contents, ...] = ()
@@ -107,7 +106,7 @@ class Kind:
     warnings: tuple[Warnings, ...] = ()
     reads: tuple[Resource, ...] = ()
     status_mutations: tuple[Mutation, ...] = ()
-    """For the status subresource; all other kinds' status writes never wait for a webhook."""
+    """Applied to the status subresource; status writes of all other kinds never wait for a webhook."""
     status_checks: tuple[Rule, ...] = ()
 
     @property
@@ -120,7 +119,7 @@ class Kind:
 
     @property
     def validated(self) -> tuple[str, ...]:
-        """The operations that the validating webhook is asked about."""
+        """Operations for which the validating webhook is called."""
         of_spec = self.of_spec != _NO_RULES
         of_state = self.checks or self.references or self.changes
         is_checked = of_spec or of_state or self.rights or self.limits or self.contents or self.warnings
@@ -129,7 +128,7 @@ class Kind:
     # --- the pass of a request
 
     def mutate(self, write: Write) -> None:
-        """Changes `write.new` in place."""
+        """Change `write.new` in place."""
         if write.subresource:
             for change in self.status_mutations:
                 change(write)
@@ -139,7 +138,7 @@ class Kind:
             for change in chain(self.defaults, self.mutations):
                 change(write)
             if stays and (write.is_deleting or self.is_frozen(write)):
-                # Defaults that came with a later release would be changes, and those are refused then.
+                # Defaults of a later release would be changes, which are refused in this state.
                 write.new["spec"] = write.old["spec"]
         if self.asks is not None:
             keep_sequence(write, self.asks)
@@ -161,7 +160,7 @@ class Kind:
                 yield from ratcheted(found, self.as_numbered(write.new), before, self.as_numbered(write.old))
 
     def rules_of_creation(self, write: Write) -> Sequence[Rule]:
-        """What a new object is checked by, whoever creates it."""
+        """Rules for a new object, regardless of its creator."""
         return self._state_rules(self.of_spec, write)
 
     def rights_for(self, write: Write) -> Iterator[Right]:
@@ -191,7 +190,7 @@ class Kind:
 
 
 def foreign(resource: Resource) -> Definition:
-    """For a kind of Kubernetes itself: rules read its metadata only."""
+    """Definition of a kind of Kubernetes itself, of which rules read only the metadata."""
     return Definition(resource=resource, description="", fields={})
 
 

@@ -1,4 +1,4 @@
-"""The domains of the garden, out of their Secrets.
+"""Domains of the garden, from their Secrets.
 
 Reads `SECRETS`.
 """
@@ -13,7 +13,7 @@ from webhooks.garden.common.write import GardenLister
 
 
 def default_domains(garden: GardenLister) -> Sequence[Domain]:
-    """Those of highest priority first."""
+    """Default domains, highest priority first."""
     return sorted(_domains(garden, keys.ROLE_DEFAULT_DOMAIN), key=lambda each: (-each.priority, each.secret))
 
 
@@ -22,7 +22,7 @@ def internal_domain(garden: GardenLister) -> Domain | None:
 
 
 def domain_roles(secret: Object) -> Iterator[Key]:
-    """An index: the role of a Secret with a domain, and its namespace."""
+    """Index function: namespace of a Secret with a domain, and its role."""
     if (role := labels(secret).get(keys.ROLE)) in {keys.ROLE_DEFAULT_DOMAIN, keys.ROLE_INTERNAL_DOMAIN}:
         yield Key(key(secret).namespace, role)
 

@@ -1,4 +1,4 @@
-"""Extensions: which are registered, which an object needs, and the labels by which its users find it.
+"""Extensions: registered ones, those that an object needs, and the labels by which the object is found.
 
 Reads `CONTROLLER_REGISTRATIONS`.
 """
@@ -23,16 +23,16 @@ LABEL_PREFIXES = (PROVIDER, DNS_RECORD, NETWORKING, EXTENSION, CONTAINER_RUNTIME
 
 
 Need = tuple[str, str, str, str]
-"""That an extension of a kind and type is registered; what it is called, and the field, for the message."""
+"""Kind and type of an extension that has to be registered; its description, and the field, for the message."""
 
 
 def provided(registration: Object) -> Iterator[tuple[str, str]]:
-    """An index: kind and type of the extensions whose primary controller a ControllerRegistration describes."""
+    """Index function: kind and type of the extensions whose primary controller a ControllerRegistration describes."""
     return ((text(each.get("kind")), text(each.get("type"))) for each in _primary(registration))
 
 
 def provided_for_all(registration: Object) -> set[bool]:
-    """An index: whether any of them is one that all Shoots have."""
+    """Index function: whether all Shoots have any of the extensions."""
     return {any(map(_is_for_all, _primary(registration)))}
 
 
@@ -49,7 +49,7 @@ def _is_for_workerless(resource: Object) -> bool:
 
 
 def globally_enabled(garden: GardenLister, *, workerless: bool) -> set[str]:
-    """Types of the extensions that all Shoots have, or all without workers, unless they turn them off."""
+    """Types of the extensions that all Shoots, or all without workers, have unless they disable them."""
     return {
         text(each.get("type"))
         for registration in garden.by(CONTROLLER_REGISTRATIONS, provided_for_all, True)
@@ -59,7 +59,7 @@ def globally_enabled(garden: GardenLister, *, workerless: bool) -> set[str]:
 
 
 def needs_workers(garden: GardenLister, extension: str) -> bool:
-    """Whether it is registered, but not for Shoots without workers."""
+    """Whether an extension is registered, but not for Shoots without workers."""
     wanted = ("Extension", extension)
     found = [
         _is_for_workerless(each)
@@ -71,7 +71,7 @@ def needs_workers(garden: GardenLister, extension: str) -> bool:
 
 
 def unregistered(garden: GardenLister, kind: str, needs: Iterable[Need]) -> Iterator[Denial]:
-    """For `references`; the kind is that of the object."""
+    """Rule for `references`; `kind` is that of the object."""
     missing: dict[tuple[str, str], bool] = {}
     for of, needed, what, path in needs:
         if (of, needed) not in missing:
@@ -81,5 +81,5 @@ def unregistered(garden: GardenLister, kind: str, needs: Iterable[Need]) -> Iter
 
 
 def set_extension_labels(obj: Object, wanted: Iterable[str]) -> None:
-    """For `mutations`: `wanted` are whole names, such as `PROVIDER + "local"`."""
+    """Set the labels of extensions; `wanted` are whole names, such as `PROVIDER + "local"`."""
     set_labels(obj, wanted, prefixes=LABEL_PREFIXES)

@@ -1,12 +1,12 @@
-"""What rules find wrong with a write, and the one answer that is made of all findings.
+"""Findings of rules about a write, and the one answer made of them.
 
 A `FieldError` (of `kube.validation`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`, `not_found`,
-`too_long`) is about the value of a field and makes the answer 422. A `Denial` is about what is not permitted now or not
-to this user, 403. With both kinds the answer is 422, and its message has the denials, too.
+`too_long`) is about the value of a field and makes the answer 422. A `Denial` is about something not permitted now or
+not to this user, 403. With both kinds the answer is 422, and its message has the denials, too.
 
-An UPDATE is never refused for a field that it does not change: `ratcheted` drops what the stored object has been
-guilty of already. It compares the findings about the new object with those about the stored one, so a rule about
-several fields (begin and end) still counts when any of them changes.
+An UPDATE is never refused for a field that it does not change: `ratcheted` drops findings that the stored object has
+already. It compares the findings about the new object with those about the stored one, so a rule about several fields
+(begin and end) still counts when any of them changes.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ from kube.resources import Resource
 from kube.validation import FieldError, invalid_status, shown
 
 MOST_FINDINGS = 200
-"""Of one answer: an object may have as many mistakes as a request has room for."""
+"""Findings in one answer: an object may have as many mistakes as a request has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`path`, if it is about one field, is not shown; see `Right` and `ratcheted`."""
+    """Finding with code 403; `path`, if it is about one field, is not shown; see `Right` and `ratcheted`."""
 
     message: str
     path: str = ""
@@ -42,7 +42,7 @@ Finding = FieldError | Denial
 
 
 def status(resource: Resource, name: str, findings: Sequence[Finding]) -> Object:
-    """The Status that refuses a write, 422 or 403."""
+    """Return the Status that refuses a write, 422 or 403."""
     errors = [finding for finding in findings if isinstance(finding, FieldError)]
     denied = list(dict.fromkeys(finding for finding in findings if isinstance(finding, Denial)))
     denials = list(dict.fromkeys(map(str, denied)))
@@ -50,7 +50,7 @@ def status(resource: Resource, name: str, findings: Sequence[Finding]) -> Object
         refused = invalid_status(group=resource.group, kind=resource.kind, name=name, errors=errors)
         if denials:
             refused["message"] += f"; {', '.join(denials)}"
-            # Of an answer with causes, kubectl shows these and not the message.
+            # If an answer has causes, kubectl shows these instead of the message.
             refused["details"]["causes"] += map(_cause, denied)
         return refused
     listed = denials[0] if len(denials) == 1 else f"[{', '.join(denials)}]"
@@ -64,7 +64,7 @@ def status(resource: Resource, name: str, findings: Sequence[Finding]) -> Object
 
 
 _NOWHERE = "<nil>"
-"""What API servers write where a cause is about no field."""
+"""Text of API servers for a cause that is about no field."""
 
 
 def _cause(denial: Denial) -> Object:
@@ -76,14 +76,14 @@ def _cause(denial: Denial) -> Object:
 
 _INDEX = re.compile(r"\[(\d+)\]")
 _STEP = re.compile(r"\[(\d+)\]|\[([^\]]*)(?:\]|\Z)|([^.\[\]]+)")
-"""Keys are those of users. What is not closed ends with the path, and is not looked for at each further bracket."""
+"""Keys come from users. An unclosed bracket extends to the end of the path, so that later brackets need no search."""
 _ABSENT = object()
 
 
 def ratcheted(findings: Iterable[Finding], new: Object, before: Iterable[Finding], old: Object) -> list[Finding]:
-    """The findings about the new object without those that the stored object has, too, at a field of the same value.
+    """Findings about the new object, except those that the stored object has, too, at a field of the same value.
 
-    Elements of lists may have moved: what counts is the path without its indices.
+    Elements of lists may have moved: paths are compared without indices.
     """
     new_value, old_value = _Values(new), _Values(old)
     known = Counter((_identity(finding), old_value.at(finding.path)) for finding in before)
@@ -98,7 +98,7 @@ def ratcheted(findings: Iterable[Finding], new: Object, before: Iterable[Finding
 
 
 class _Values:
-    """What stands at the paths of findings, to be compared: many may be about one field, and that may be large."""
+    """Digests of the values at paths of findings: many may be about one field, which may be large."""
 
     def __init__(self, obj: Object) -> None:
         self._obj = obj
@@ -116,7 +116,7 @@ def _digest(value: Any) -> bytes:
         return b""
     try:
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # nested more deeply than it writes, or an integer of more than 64 bits
+    except TypeError:  # nested more deeply than orjson supports, or an integer of more than 64 bits
         text = json.dumps(value, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=16).digest()
 
@@ -129,9 +129,9 @@ def _identity(finding: Finding) -> tuple[str, ...]:
 
 
 def value_at(obj: Any, path: str) -> Any:
-    """The value at the path of a finding, such as `spec.members[1].roles[0]` or `metadata.labels[a.b/c]`.
+    """Return the value at the path of a finding, such as `spec.members[1].roles[0]` or `metadata.labels[a.b/c]`.
 
-    What is not there, or not reached by such a path, equals only what is not there either.
+    An absent or unreachable value equals only absent ones.
     """
     for index, key, name in _STEP.findall(path):
         if isinstance(obj, list):

@@ -1,7 +1,7 @@
-"""The configuration of a gardenlet in a field of another kind.
+"""Configuration of a gardenlet in a field of another kind.
 
-The API server stores it as it is. Here its parts that say what the Seed will be are compared with a schema, completed,
-and checked by the rules of Seeds.
+The API server stores it unchanged. The parts that describe the Seed are compared with a schema, completed, and checked
+by the rules of Seeds here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,13 +35,13 @@ _NO_KUBECONFIG = "kubeconfig is required if bootstrap is not specified and mergi
 
 
 def readable(config: Object) -> Object | None:
-    """The configuration without nulls, a copy; None: it does not fit the schema, which `errors` will say."""
+    """Return a copy of the configuration without nulls; None if it does not fit the schema, which `errors` reports."""
     copy = mapping(structural.with_defaults(CONFIG_SCHEMA, config))
     return None if structural.errors(CONFIG_SCHEMA, copy) else copy
 
 
 def completed(config: Object) -> Object:
-    """For `mutations`."""
+    """Return the configuration with defaults, for `mutations`."""
     found = readable({"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND, **config})
     if found is None:
         return config
@@ -60,7 +60,7 @@ def set_pull_policy(deployment: Object) -> None:
 
 
 def errors(config: Object, path: str) -> Iterator[FieldError]:
-    """All but what the spec of the Seed lacks."""
+    """Return all errors except missing fields of the Seed's spec."""
     found = mapping(structural.with_defaults(CONFIG_SCHEMA, config))
     if wrong := structural.errors(CONFIG_SCHEMA, found):
         yield from _below(path, wrong)
@@ -70,7 +70,7 @@ def errors(config: Object, path: str) -> Iterator[FieldError]:
 
 
 def _resource_errors(resources: Object, path: str) -> Iterator[FieldError]:
-    """What is reserved is part of what there is, in whole numbers."""
+    """Reserved resources must be part of the capacity, in whole numbers."""
     capacity = {_SHOOTS: DEFAULT_CAPACITY, **mapping(resources.get("capacity"))}
     for name, reserved in mapping(resources.get("reserved")).items():
         where = f"{path}.reserved.{name}"
@@ -85,7 +85,7 @@ def _whole(quantity: str | int) -> Decimal:
 
 
 def deployment_errors(deployment: Object, path: str) -> Iterator[FieldError]:
-    """Of the Deployment of a gardenlet."""
+    """Return errors in the Deployment of a gardenlet."""
     if account := text(deployment.get("serviceAccountName")):
         yield from invalid_for(f"{path}.serviceAccountName", account, dns_subdomain_problems(account))
     yield from label_errors(f"{path}.podLabels", string_map(deployment.get("podLabels")))
@@ -93,7 +93,7 @@ def deployment_errors(deployment: Object, path: str) -> Iterator[FieldError]:
 
 
 def missing(config: Object, path: str) -> Iterator[FieldError]:
-    """For a Seed that gets nothing from elsewhere: what the schema of Seeds demands; nothing if `errors` finds any."""
+    """Return missing required fields of a Seed without other sources; none if `errors` has findings."""
     where = f"{path}.seedConfig.spec"
     found = readable(config)
     if found is not None:
@@ -103,12 +103,12 @@ def missing(config: Object, path: str) -> Iterator[FieldError]:
 
 
 def _below(path: str, found: Iterable[FieldError]) -> Iterator[FieldError]:
-    """Without the note that rules of CEL were not looked at."""
+    """Prefix the paths, and drop the note that rules of CEL were not checked."""
     return (replace(error, path=f"{path}.{error.path}") for error in found if error.path != "<nil>")
 
 
 def connection_errors(config: Object, path: str, *, bootstrap: str, merged: bool) -> Iterator[FieldError]:
-    """Args: merged: with the configuration of the gardenlet that installs this one, which may have a kubeconfig."""
+    """Check the connection; `merged`: with the configuration of the parent gardenlet, which may have a kubeconfig."""
     connection = mapping(config.get(_CONNECTION))
     where = f"{path}.{_CONNECTION}"
     kubeconfig = text(connection.get("kubeconfig"))

@@ -1,4 +1,4 @@
-"""Labels and annotations that webhooks keep, names, and other rules about metadata."""
+"""Labels and annotations managed by webhooks, names, and other rules about metadata."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -12,7 +12,7 @@ from webhooks.garden.common.write import Mutation, Rule, Write
 from webhooks.rules.shapes import child
 
 GARDEN = "garden"
-"""The namespace of the operators."""
+"""Namespace of the operators."""
 _LONGEST_LABEL = 253 + len("/") + 63
 
 
@@ -21,9 +21,9 @@ def set_annotation(obj: Object, name: str, value: str) -> None:
 
 
 def set_labels(obj: Object, wanted: Iterable[str], *, prefixes: tuple[str, ...]) -> None:
-    """Of all labels with these prefixes the object has the wanted ones, with value `true`.
+    """Replace all labels with these prefixes by the wanted ones, with value `true`.
 
-    Without those that can't be labels: that the field which they come from is wrong is another rule's finding.
+    Names that are no valid labels are left out: another rule refuses the field that they come from.
     """
     before = labels(obj)
     after = {name: value for name, value in before.items() if not name.startswith(prefixes)}
@@ -40,16 +40,16 @@ def _is_label(name: str) -> bool:
 
 
 def metadata_errors(metadata: Object, path: str) -> Iterator[FieldError]:
-    """Of a template: labels and annotations, as the API server demands them of objects."""
+    """Check labels and annotations of a template, as the API server checks those of objects."""
     yield from label_errors(f"{path}.labels", string_map(metadata.get("labels")))
     yield from annotation_errors(f"{path}.annotations", string_map(metadata.get("annotations")))
 
 
 def seed_labels(*paths: tuple[str, ...]) -> Mutation:
-    """Keeps the labels by which clients find what belongs to a Seed: for each Seed that one of the paths names."""
+    """Maintain the labels by which clients find objects of a Seed, for each Seed that one of the paths names."""
 
     def mutate(write: Write) -> None:
-        # Status in the body of a PUT may be missing or outdated.
+        # The status in the body of a PUT may be missing or outdated.
         names = [text(at(write.old if path[0] == "status" else write.new, *path)) for path in paths]
         wanted = [keys.SEED_LABEL_PREFIX + name for name in names if name]
         set_labels(write.new, wanted, prefixes=(keys.SEED_LABEL_PREFIX,))
@@ -58,33 +58,33 @@ def seed_labels(*paths: tuple[str, ...]) -> Mutation:
 
 
 def set_creator(write: Write) -> None:
-    """For `mutations`: who creates the object."""
+    """Record the creator of the object, for `mutations`."""
     if write.is_create:
         set_annotation(write.new, keys.CREATED_BY, write.user.name)
 
 
 def creator_stays(write: Write) -> Iterator[FieldError]:
-    """For `changes`."""
+    """Rule for `changes`."""
     before, now = (annotations(obj).get(keys.CREATED_BY) for obj in (write.old, write.new))
     if before is not None and now != before:
         yield invalid("metadata.annotations", now, f"annotation {keys.CREATED_BY}: field is immutable")
 
 
 def created_by(write: Write) -> None:
-    """For `mutations`: who created the object, for good."""
+    """Record the creator of the object permanently, for `mutations`."""
     set_creator(write)
     if write.is_update and (creator := annotations(write.old).get(keys.CREATED_BY)) is not None:
         set_annotation(write.new, keys.CREATED_BY, creator)
 
 
 def frozen_in_deletion(write: Write) -> Iterator[FieldError]:
-    """For `changes`: while an object waits for its finalizers, its spec stays as it is."""
+    """Rule for `changes`: the spec is immutable while the object waits for its finalizers."""
     if write.is_deleting and write.changed("spec"):
         yield invalid("spec", write.spec, "field is immutable: the object is being deleted")
 
 
 def allowed_operations(*operations: str) -> Rule:
-    """For `checks`: the values that the operation annotation may have."""
+    """Rule for `checks`: permitted values of the operation annotation."""
 
     def check(write: Write) -> Iterator[FieldError]:
         operation = annotations(write.new).get(keys.OPERATION)
@@ -96,7 +96,7 @@ def allowed_operations(*operations: str) -> Rule:
 
 
 def operation_not_overwritten(write: Write) -> Iterator[FieldError]:
-    """For `changes`: an operation that is not finished yet is not replaced by another."""
+    """Rule for `changes`: another operation may not replace an unfinished one."""
     before, now = annotations(write.old).get(keys.OPERATION), annotations(write.new).get(keys.OPERATION)
     if before and now and before != now:
         path = f"metadata.annotations[{keys.OPERATION}]"
@@ -104,6 +104,6 @@ def operation_not_overwritten(write: Write) -> Iterator[FieldError]:
 
 
 def in_garden(write: Write) -> Iterator[FieldError]:
-    """For `checks`: only operators have such objects."""
+    """Rule for `checks`: only operators have such objects."""
     if write.namespace != GARDEN:
         yield invalid("metadata.namespace", write.namespace, f"namespace must be {GARDEN}")

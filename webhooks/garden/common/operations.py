@@ -1,8 +1,8 @@
-"""What asks for work once, though the spec stays as it is: operation annotations, and the counter that they raise.
+"""Requests for work without a change of the spec: operation annotations, and the counter that they raise.
 
-The generation of a custom resource rises with every change outside `metadata` and `status`, and a webhook can't raise
-it. So kinds with operation annotations have the field `operation.sequence` beside spec and status. It belongs to the
-mutating webhook: what users send is replaced by what is stored, and a write that asks for work raises it by one.
+The generation of a custom resource rises with every change outside `metadata` and `status`, and a webhook cannot raise
+it. So kinds with operation annotations have the field `operation.sequence` next to spec and status. It belongs to the
+mutating webhook: values of users are replaced by the stored one, and a write that requests work raises it by one.
 """
 
 from collections.abc import Callable, Collection
@@ -14,11 +14,11 @@ from webhooks.garden.common.write import Write
 FIELD = "operation"
 
 Asks = Callable[[Write], bool]
-"""Whether an UPDATE asks for work; removes the annotation if the request for it ends with this."""
+"""Whether an UPDATE requests work; removes the annotation if the request is complete with this."""
 
 
 def keep_sequence(write: Write, asks: Asks | None) -> None:
-    """Sets `operation` in the new object."""
+    """Set `operation` in the new object."""
     stored = write.old.get(FIELD)
     write.new.pop(FIELD, None)
     if write.is_update and asks is not None and asks(write):
@@ -46,11 +46,11 @@ def remove_annotation(obj: Object, name: str) -> None:
 
 
 def on(*, consumed: Collection[str] = (), kept: Collection[str] = ()) -> Asks:
-    """For a kind whose operations are these.
+    """Return a function that detects requests for these operations.
 
     Args:
-        consumed: their annotation is removed.
-        kept: whoever carries them out removes it; they count when they are new.
+        consumed: operations whose annotation is removed.
+        kept: operations whose annotation the controller removes; they count when they are new.
     """
 
     def asks(write: Write) -> bool:
@@ -64,7 +64,7 @@ def on(*, consumed: Collection[str] = (), kept: Collection[str] = ()) -> Asks:
 
 
 def backup_entry(write: Write) -> bool:
-    """Every operation counts and goes, but `restore`, which counts when it is new and stays until it is done."""
+    """Whether a BackupEntry requests work. Operations are removed, except `restore`, which counts only when new."""
     operation, before = operation_of(write.new), operation_of(write.old)
     asked = operation == keys.OPERATION_RESTORE and operation != before
     if operation and operation != keys.OPERATION_RESTORE:

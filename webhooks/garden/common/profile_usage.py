@@ -1,6 +1,6 @@
-"""Which versions of a cloud profile the Shoots that refer to it use.
+"""Versions of a cloud profile that its Shoots use.
 
-Reads `SHOOTS`, and for what is below a CloudProfile `NAMESPACED_CLOUD_PROFILES`.
+Reads `SHOOTS`, and for profiles below a CloudProfile `NAMESPACED_CLOUD_PROFILES`.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -15,18 +15,18 @@ from webhooks.garden.common.write import GardenLister
 
 
 def shoots_of(garden: GardenLister, profile: Key) -> Iterator[Object]:
-    """Those not in deletion. Args: profile: a NamespacedCloudProfile, or, without namespace, a CloudProfile."""
+    """Shoots of a NamespacedCloudProfile, or, without namespace, of a CloudProfile, that are not being deleted."""
     index = users.namespaced_cloud_profiles if profile.namespace else users.cloud_profiles
     return (shoot for shoot in garden.by(SHOOTS, index, profile) if not is_deleting(shoot))
 
 
 def children(garden: GardenLister, profile: Key) -> list[Object]:
-    """The NamespacedCloudProfiles of a CloudProfile that are not in deletion."""
+    """NamespacedCloudProfiles of a CloudProfile that are not being deleted."""
     return [each for each in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile) if not is_deleting(each)]
 
 
 def shoots_below(garden: GardenLister, profile: Key) -> Iterator[Object]:
-    """The Shoots of a CloudProfile and of all its NamespacedCloudProfiles."""
+    """Shoots of a CloudProfile and of all its NamespacedCloudProfiles."""
     yield from shoots_of(garden, profile)
     for child in garden.by(NAMESPACED_CLOUD_PROFILES, users.parents, profile):
         yield from shoots_of(garden, key(child))
@@ -35,9 +35,9 @@ def shoots_below(garden: GardenLister, profile: Key) -> Iterator[Object]:
 def used_by_shoots(
     shoots: Iterable[Object], profile: str, versions: Collection[str], images: Collection[tuple[str, str]]
 ) -> Iterator[Denial]:
-    """Why versions of Kubernetes and of machine images (name, version) may not be removed.
+    """Reasons why versions of Kubernetes and of machine images (name, version) may not be removed.
 
-    Args: profile: kind and name, for the message.
+    `profile` is its kind and name, for the message.
     """
     for shoot in shoots:
         user = f"shoot '{key(shoot)}'"
@@ -63,6 +63,6 @@ def _in_use(what: str, profile: str, user: str) -> Denial:
 
 
 def _kubernetes_versions(shoot: Object) -> set[str]:
-    """Of its control plane, and of its pools."""
+    """Kubernetes versions of the control plane and of the pools."""
     pools = (text(at(pool, "kubernetes", "version")) for pool in workers(spec(shoot)))
     return {version for version in (text(at(shoot, "spec", "kubernetes", "version")), *pools) if version}

@@ -1,4 +1,4 @@
-"""What an object names must exist. For `references`: what does not change is not refused when its target has gone."""
+"""Existence of named objects. As rules for `references`, they accept unchanged references to deleted objects."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from webhooks.garden.common.write import GardenLister
 
 
 def exists(garden: GardenLister, path: str, resource: Resource, name: str, namespace: str = "") -> Iterator[Denial]:
-    """Nothing is said about an empty name."""
+    """Check that an object exists; an empty name is accepted."""
     if name and garden.need(resource, name, namespace) is None:
         kind = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         place = f' in namespace "{namespace}"' if resource.namespaced else ""
@@ -19,5 +19,5 @@ def exists(garden: GardenLister, path: str, resource: Resource, name: str, names
 
 
 def shoots_on(garden: GardenLister, seed: str) -> list[Object]:
-    """All Shoots that have it in spec or status. Reads `SHOOTS`."""
+    """Shoots that have the Seed in spec or status. Reads `SHOOTS`."""
     return list(garden.by(SHOOTS, seeds_of, seed))

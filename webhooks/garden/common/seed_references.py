@@ -1,6 +1,6 @@
-"""What Seeds get to read: whoever makes one refer to credentials has to be allowed to read these himself.
+"""Rights to credentials of Seeds: a user who makes a Seed refer to credentials must be allowed to read these.
 
-Gardenlets are not: for theirs the webhook `seed-restriction.garden` decides.
+Gardenlets are exempt: the webhook `seed-restriction.garden` decides about theirs.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from webhooks.garden.common.write import Right, Rights, Write
 
 
 def reading_rights(node: Callable[[Object], Node], path: str) -> Rights:
-    """Args: path: of the spec of the Seed."""
+    """Return the rights that new references need; `path` is that of the Seed's spec."""
 
     def rights(write: Write) -> Iterator[Right]:
         if keys.SEEDS_GROUP in write.user.groups or not (write.is_create or write.spec_is_changed):

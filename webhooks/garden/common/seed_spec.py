@@ -1,7 +1,6 @@
-"""What the spec of a Seed must be, wherever one stands: in a Seed, a template, or the configuration of a gardenlet.
+"""Rules for the spec of a Seed in all places: in a Seed, a template, or the configuration of a gardenlet.
 
-A Seed that is still to be made gets what it does not say from elsewhere, so all functions here read what may be
-missing.
+A Seed that is created later gets missing fields from elsewhere, so all functions here accept missing ones.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,14 +33,14 @@ _IMMUTABLE = (
 
 
 def set_ingress_kind(spec: Object) -> None:
-    """There is one kind of ingress controller."""
+    """Set the only kind of ingress controller."""
     ingress = spec.get("ingress")
     if isinstance(ingress, dict):
         child(ingress, "controller").setdefault("kind", "nginx")
 
 
 def set_backup_secret(spec: Object, name: str, namespace: str) -> None:
-    """Args: name, namespace: of the object that describes the Seed."""
+    """Set the default backup Secret; name and namespace are those of the object that describes the Seed."""
     backup = spec.get("backup")
     if isinstance(backup, dict) and not backup.get("secretRef") and name:
         backup["secretRef"] = {"name": f"backup-{name}", "namespace": namespace}
@@ -51,7 +50,7 @@ def set_backup_secret(spec: Object, name: str, namespace: str) -> None:
 
 
 def template_errors(template: Object, path: str) -> Iterator[FieldError]:
-    """Of a Seed that is called as the object that describes it; all but what its spec lacks."""
+    """Return errors in a Seed's template, except missing fields of its spec. Its parent object names the Seed."""
     where, metadata = f"{path}.metadata", mapping(template.get("metadata"))
     if metadata.get("name"):
         yield forbidden(f"{where}.name", "seed name is forbidden")
@@ -71,7 +70,7 @@ def spec_errors(spec: Object, path: str) -> Iterator[FieldError]:
 
 
 def completeness_errors(spec: Object, path: str) -> Iterator[FieldError]:
-    """What an ingress needs, if there is one."""
+    """Return missing fields that an ingress needs, if there is one."""
     ingress = spec.get("ingress")
     if ingress is None:
         return
@@ -82,7 +81,7 @@ def completeness_errors(spec: Object, path: str) -> Iterator[FieldError]:
 
 
 def change_errors(new: Object, old: Object, path: str) -> Iterator[FieldError]:
-    """For specs that no schema looks at: what is given once stays as it is."""
+    """Return changes of immutable fields, for specs without schema."""
     for field in _IMMUTABLE:
         before, value = at(old, *field), at(new, *field)
         if before is not None and value != before:

@@ -9,12 +9,12 @@ from webhooks.rules.shapes import child, items
 
 
 def pair(toleration: Object) -> tuple[str, str]:
-    """Key and value; no value is the empty one."""
+    """Key and value; empty if there is no value."""
     return text(toleration.get("key")), text(toleration.get("value"))
 
 
 def list_errors(path: str, tolerations: Sequence[Object], *, are_taints: bool = False) -> Iterator[FieldError]:
-    """Every one has a key, and none is there before it: a toleration without value stands for all of its key."""
+    """Require a key, and refuse duplicates: a toleration without value covers all of its key."""
     seen: set[tuple[str, str]] = set()
     for index, toleration in enumerate(tolerations):
         key, value = pair(toleration)
@@ -36,12 +36,12 @@ def not_allowed(path: str, tolerations: Sequence[Object], whitelist: Sequence[Ob
 
 
 def tolerate_protection(tolerations: list[Object]) -> None:
-    """Adds the toleration of protected Seeds, unless it is there without value."""
+    """Add the toleration of protected Seeds, unless it exists without value."""
     if not any(pair(each) == (keys.PROTECTED_TAINT, "") for each in tolerations):
         tolerations.append({"key": keys.PROTECTED_TAINT})
 
 
 def add_protection(spec: Object) -> None:
-    """For the Project of the operators."""
+    """Tolerate protected Seeds, for the Project of the operators."""
     for name in ("defaults", "whitelist"):
         tolerate_protection(items(child(spec, "tolerations"), name))

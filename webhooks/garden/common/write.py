@@ -1,7 +1,7 @@
-"""A request to write an object of the garden API, as rules see it.
+"""Request to write an object of the garden API, as rules see it.
 
-Rules are pure functions of a `Write`: they read the object, the one that it replaces, who asks, and other objects of
-the garden by `write.garden`, which answers from memory. Nothing here, and no rule, talks to an API server.
+Rules are pure functions of a `Write`: they read the object, the one that it replaces, the user, and other objects of
+the garden through `write.garden`, which answers from memory. Neither this module nor rules talk to an API server.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -24,26 +24,26 @@ _BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
 
 
 class GardenLister(Protocol):
-    """What rules may ask about other objects; only of kinds that the descriptor of the kind `reads`.
+    """Other objects for rules, only of kinds that the descriptor of the kind `reads`.
 
     The objects are shared: treat them as immutable.
     """
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
-        """None: there is no such object, as far as is known yet."""
+        """Return an object; None if the cache has none."""
 
     def need(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
-        """As `get`. None: the API server says so, which a refusal or a permission may rest on."""
+        """Like `get`, but None only if the API server confirms it, so that a refusal or a permission may rest on it."""
 
     def list(self, resource: Resource, namespace: str = "") -> Iterable[Object]:
-        """All objects, or those of a namespace."""
+        """Return all objects, or those of a namespace."""
 
     def by(self, resource: Resource, index: Index, value: Hashable) -> Sequence[Object]:
-        """The objects for which this function, one of those in `webhooks.garden.lookups`, yields the value."""
+        """Return the objects for which this function, one of those in `webhooks.garden.lookups`, yields the value."""
 
 
 class NeedsOtherObjects(Exception):
-    """A rule asked for objects of this kind, and there is no garden to ask."""
+    """A rule needs objects of this kind, but there is no garden to read them from."""
 
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource.kind)
@@ -51,7 +51,7 @@ class NeedsOtherObjects(Exception):
 
 
 class UnknownGarden:
-    """For rules that are checked without a cluster: whatever is asked raises `NeedsOtherObjects`."""
+    """Garden for rules that are checked without a cluster: every access raises `NeedsOtherObjects`."""
 
     def get(self, resource: Resource, *_: object) -> NoReturn:
         raise NeedsOtherObjects(resource)
@@ -70,9 +70,9 @@ class Write:
 
     Attributes:
         operation: `CREATE`, `UPDATE` or `DELETE`.
-        name: empty where the API server has not made it up yet (`generateName`, in mutations only).
-        new: the object as it would be stored; mutations change it in place. For DELETE: what is deleted.
-        old: what is stored; empty for CREATE.
+        name: empty if the API server has not generated it yet (`generateName`, in mutations only).
+        new: the object as it would be stored; mutations change it in place. For DELETE: the deleted object.
+        old: the stored object; empty for CREATE.
         options: such as DeleteOptions.
     """
 
@@ -102,11 +102,11 @@ class Write:
 
     @property
     def spec(self) -> Object:
-        """Mutations take `own_spec`."""
+        """Spec of the new object; mutations use `own_spec`."""
         return self.new.get("spec") or {}
 
     def own_spec(self) -> Object:
-        """For mutations: the spec, which is made if it is missing."""
+        """Return the spec for mutations, created if it is missing."""
         return child(self.new, "spec")
 
     @property
@@ -115,7 +115,7 @@ class Write:
 
     @cached_property
     def is_unchanged(self) -> bool:
-        """Whether an UPDATE, as it was sent, leaves everything as it is but for bookkeeping and status."""
+        """Whether an UPDATE, as it was sent, changes only bookkeeping and status."""
         if not self.is_update or self.spec_is_changed:
             return False
         return _others(self.new) == _others(self.old) and _meta(self.new) == _meta(self.old)
@@ -126,16 +126,16 @@ class Write:
         return self.changed("spec")
 
     def changed(self, *path: str) -> bool:
-        """Whether the value at a path differs from the stored one; on CREATE: whether there is one."""
+        """Whether the value at a path differs from the stored one; on CREATE, whether there is one."""
         return bool(at(self.new, *path) != at(self.old, *path))
 
     def of_old(self) -> Self:
-        """As if the stored object had been sent unchanged."""
+        """Same request with the stored object as the new one."""
         return replace(self, new=self.old)
 
 
 def _others(obj: Object) -> Object:
-    """Of the spec only whether there is one."""
+    """Fields except metadata and status; the spec only as present or absent."""
     fields = {**obj, "spec": "spec" in obj}
     return {name: value for name, value in fields.items() if name not in {"metadata", "status"}}
 
@@ -150,13 +150,13 @@ def is_service_account(user: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What the requesting user must be allowed to do, beside the request itself.
+    """A right that the user needs in addition to the request itself.
 
     Attributes:
-        name, namespace: of the object on which `verb` is to be done.
-        denial: the text of the refusal.
-        path: the field that names the object. Who may not read an object does not learn either whether it exists: other
-            findings at the path are dropped.
+        name, namespace: object of `verb`.
+        denial: text of the refusal.
+        path: field that names the object. A user who may not read an object must not learn whether it exists: other
+        findings at the path are dropped.
     """
 
     verb: str
@@ -170,14 +170,14 @@ class Right:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """How many other objects of a kind there may be already. They are counted by asking the API server: caches lag.
+    """Maximum number of other objects of a kind. They are counted at the API server, since caches lag.
 
     Attributes:
-        field_selectors: each finds some of them, none the same ones as another.
-        own: of the object itself, which does not count; None: it is of another kind.
-        most: less than zero: not even this one may be.
-        denial: the text of the refusal.
-        path: the field that makes this object one of them.
+        field_selectors: disjoint selectors that together match all of them.
+        own: key of the object itself, which does not count; None if it is of another kind.
+        most: less than zero if not even this one is permitted.
+        denial: text of the refusal.
+        path: field that makes this object one of them.
     """
 
     resource: Resource
@@ -190,10 +190,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A named object whose content a rule reads. It is read from the API server: caches have no contents.
+    """A named object whose content a rule checks, read from the API server: caches have no contents.
 
     Attributes:
-        check: what is wrong with it; None: it is not there. Runs in a thread.
+        check: returns findings about the object, None if it does not exist. Runs in a thread.
     """
 
     resource: Resource
@@ -203,9 +203,8 @@ class Content:
 
 
 Mutation = Callable[[Write], None]
-"""Changes `write.new` in place."""
+"""Change `write.new` in place."""
 Rule = Callable[[Write], Iterable[Finding]]
-"""What is wrong."""
 Rights = Callable[[Write], Iterable[Right]]
 Limits = Callable[[Write], Iterable[Limit]]
 Contents = Callable[[Write], Iterable[Content]]

@@ -1,1 +1,1 @@
-"""A module, or a package, for each kind of the garden API: its descriptor, and the rules that it alone has."""
+"""One module or package per kind of the garden API: its descriptor, and its own rules."""

@@ -1,4 +1,4 @@
-"""BackupBuckets: where etcds are backed up."""
+"""BackupBuckets: storage for backups of etcds."""
 
 from collections.abc import Iterator
 

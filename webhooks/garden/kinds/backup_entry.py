@@ -1,4 +1,4 @@
-"""BackupEntries: the backups of a Shoot."""
+"""BackupEntries: backups of a Shoot."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from webhooks.garden.common.write import Write
 
 
 def provider(write: Write) -> str:
-    """That of its bucket; empty: there is no bucket yet."""
+    """Provider of its bucket; empty if there is no bucket yet."""
     bucket = write.garden.need(BACKUP_BUCKETS, text(write.spec.get("bucketName")))
     return "" if bucket is None else text(mapping(spec(bucket).get("provider")).get("type"))
 

@@ -1,4 +1,4 @@
-"""Bastions: machines by which the nodes of a Shoot are reached for a while."""
+"""Bastions: machines for temporary access to the nodes of a Shoot."""
 
 import base64
 import binascii
@@ -23,12 +23,12 @@ from webhooks.rules.shapes import child
 
 _PATH = "spec.shootRef.name"
 _QUOTED_OR_NOT = re.compile(r'(?:"(?:\\(?:.|\Z)|[^"\\])*(?:"|\Z)|[^\s"])+')
-"""What is not closed ends with the text, and is not looked for at each further quote."""
+"""An unclosed quote extends to the end of the text, so that later quotes need no search."""
 _KEY_TYPE = re.compile(r"(ssh|ecdsa|sk)-[-a-z0-9@.]+")
 
 
 def follow_shoot(write: Write) -> None:
-    """Seed and provider are those of the Shoot, whatever is sent; it owns the Bastion from its creation on."""
+    """Set Seed and provider to those of the Shoot; a new Bastion gets the Shoot as owner."""
     name = text(at(write.spec, "shootRef", "name"))
     shoot = write.garden.need(SHOOTS, name, write.namespace)
     if shoot is None:
@@ -87,13 +87,13 @@ def key_errors(write: Write) -> Iterator[Finding]:
 
 
 def _is_public_key(line: str) -> bool:
-    """A line of authorized_keys: options, if any, type, key, comment."""
+    """Whether a line is one of authorized_keys: options, if any, type, key, comment."""
     words = _QUOTED_OR_NOT.findall(line)[:3]
     return any(_is_key(kind, encoded) for kind, encoded in pairwise(words))
 
 
 def _is_key(kind: str, encoded: str) -> bool:
-    """The key begins with its type: a length of four bytes, and the text."""
+    """Whether the key begins with its type: a length of four bytes, and the text."""
     if _KEY_TYPE.fullmatch(kind) is None:
         return False
     try:
@@ -110,7 +110,7 @@ def _is_key(kind: str, encoded: str) -> bool:
 TIME_TO_LIVE = timedelta(hours=1)
 _CLOCK_SKEW = timedelta(seconds=30)
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-"""Far from these, time zones and hours lead out of the years that there are, or that are written with four digits."""
+"""Times beyond these could leave the supported years, or those of four digits, by time zones and added hours."""
 
 
 def set_expiration(write: Write) -> None:
@@ -129,7 +129,7 @@ def heartbeat_errors(write: Write, *, now: Callable[[], datetime] = utc_now) -> 
 
 
 def _heartbeat(bastion: Object) -> datetime | None:
-    """None: there is none, or the API server will say that it is no time."""
+    """Time of the last heartbeat; None if there is none, or if the API server will refuse it."""
     try:
         beat = parse_time(text(mapping(bastion.get("status")).get("lastHeartbeatTimestamp")))
     except ValueError:

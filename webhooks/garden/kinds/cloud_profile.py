@@ -1,4 +1,4 @@
-"""CloudProfiles: what an infrastructure offers, and who uses what of it."""
+"""CloudProfiles: offers of an infrastructure, and their users."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -17,7 +17,7 @@ from webhooks.garden.common.write import Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = utc_now) -> None:
-    """A new profile has no versions that have expired."""
+    """Drop expired versions from a new profile."""
     if write.is_create:
         profiles.drop_expired(write.spec, now())
 
@@ -31,7 +31,7 @@ def spec_errors(write: Write) -> Iterator[Finding]:
 
 
 def versions_in_use(write: Write) -> Iterator[Finding]:
-    """For `changes`: a version that a Shoot has, or whose expiration a project changes, is not removed."""
+    """Rule for `changes`: versions that a Shoot has, or whose expiration a project changes, are not removed."""
     if write.is_deleting:
         return
     gone = profiles.kubernetes_versions(write.old_spec).keys() - profiles.kubernetes_versions(write.spec).keys()

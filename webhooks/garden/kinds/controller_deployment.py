@@ -1,4 +1,4 @@
-"""ControllerDeployments: how extensions are installed."""
+"""ControllerDeployments: installation of extensions."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
 
 TYPE = "migration.controllerdeployment.gardener.cloud/type"
-"""Annotation of v1: what v1beta1 calls the type, where it is not helm."""
+"""Annotation of v1 with the type of v1beta1, unless it is helm."""
 PROVIDER_CONFIG = "migration.controllerdeployment.gardener.cloud/providerConfig"
 """Annotation of v1: the `providerConfig` of v1beta1 for such a type, as JSON."""
 _DIGEST_PREFIX = "sha256:"

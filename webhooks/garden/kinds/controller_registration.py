@@ -1,4 +1,4 @@
-"""ControllerRegistrations: which extensions there are."""
+"""ControllerRegistrations: available extensions."""
 
 from collections.abc import Iterator
 

@@ -32,7 +32,7 @@ def credentials_exist(write: Write) -> Iterator[Finding]:
 
 
 def _credentials(write: Write) -> tuple[Resource, Object]:
-    """The schema permits no other kinds."""
+    """Kind of the credentials, and their reference; the schema permits no other kinds."""
     reference = mapping(write.new.get("credentialsRef"))
     return WORKLOAD_IDENTITIES if reference.get("kind") == WORKLOAD_IDENTITIES.kind else SECRETS, reference
 

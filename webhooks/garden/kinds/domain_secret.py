@@ -1,4 +1,4 @@
-"""Secrets that say which domains Shoots have.
+"""Secrets with the domains of Shoots.
 
 The domain of Shoots' control planes: for all Shoots in the namespace `garden`, and copied for each Seed.
 """
@@ -24,7 +24,7 @@ def is_internal_domain(secret: Object) -> bool:
 
 
 def only_one(write: Write) -> Iterator[Finding]:
-    """It is the only internal domain."""
+    """Refuse a second internal domain in a namespace."""
     same_role = write.garden.by(SECRETS, domain_roles, Key(write.namespace, keys.ROLE_INTERNAL_DOMAIN))
     others = (secret for secret in same_role if metadata(secret).get("name") != write.name)
     if _shoots(write) and is_internal_domain(write.new) and any(True for _ in others):
@@ -33,7 +33,7 @@ def only_one(write: Write) -> Iterator[Finding]:
 
 
 def domain_kept(write: Write) -> Iterator[Limit]:
-    """The domain of Shoots stays."""
+    """Refuse a change of the domain while there are Shoots."""
     lost = not is_internal_domain(write.new)
     changed = annotations(write.new).get(DOMAIN) != annotations(write.old).get(DOMAIN)
     if is_internal_domain(write.old) and (lost or changed):
@@ -41,7 +41,7 @@ def domain_kept(write: Write) -> Iterator[Limit]:
 
 
 def unused(write: Write) -> Iterator[Limit]:
-    """For `deletion_limits`."""
+    """Rule for `deletion_limits`."""
     if is_internal_domain(write.new):
         yield from _no_shoots(write, "delete internal domain secret")
 
@@ -53,13 +53,13 @@ def _no_shoots(write: Write, what: str) -> Iterator[Limit]:
 
 
 def _shoots(write: Write) -> Sequence[str]:
-    """Field selectors of those whose domain it says: all, or those of a Seed. None: it is a Secret like any other."""
+    """Field selectors of the Shoots with this domain: all, or those of a Seed. Empty for any other Secret."""
     if write.namespace == NAMESPACE:
         return ("",)
     seed = seed_of(write.namespace)
     namespace = write.garden.get(NAMESPACES, write.namespace)
     if not seed or namespace is None or is_deleting(namespace) or write.garden.get(SEEDS, seed) is None:
-        # What a Seed leaves behind goes with its namespace, whatever Shoots there are on the next one of that name.
+        # Remains of a Seed are removed with its namespace, even if the next one of that name has Shoots.
         return ()
     return selectors_of_users(seed)
 

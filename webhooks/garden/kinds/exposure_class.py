@@ -1,4 +1,4 @@
-"""ExposureClasses: how API servers of Shoots are reached."""
+"""ExposureClasses: access to API servers of Shoots."""
 
 from collections.abc import Iterator
 

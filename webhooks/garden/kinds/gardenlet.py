@@ -1,4 +1,4 @@
-"""Gardenlets: those that keep themselves up to date."""
+"""Gardenlets: gardenlets that keep themselves up to date."""
 
 from collections.abc import Iterator
 

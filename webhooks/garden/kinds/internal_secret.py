@@ -16,7 +16,7 @@ from webhooks.garden.common.write import Write
 from webhooks.rules.shapes import child
 
 LARGEST = 1 << 20
-"""Bytes of all values together."""
+"""Maximum size in bytes of all values together."""
 _LONGEST_KEY = 253
 _KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _ACCOUNT_NAME = "kubernetes.io/service-account.name"
@@ -51,7 +51,7 @@ def key_errors(write: Write) -> Iterator[Finding]:
 
 
 def type_errors(write: Write) -> Iterator[Finding]:
-    """By the type, as those of Secrets are checked."""
+    """Check the data by type, like those of Secrets."""
     data = string_map(write.new.get("data"))
     match text(write.new.get("type")):
         case "kubernetes.io/service-account-token":

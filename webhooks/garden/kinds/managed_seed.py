@@ -1,4 +1,4 @@
-"""ManagedSeeds: Shoots that become Seeds, which get from the Shoot what their authors do not say."""
+"""ManagedSeeds: Shoots that become Seeds, with missing settings derived from the Shoot."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ _BINDINGS = (
     ("secretBindingName", SECRET_BINDINGS, "secret binding", "secretRef"),
     ("credentialsBindingName", CREDENTIALS_BINDINGS, "credentials binding", "credentialsRef"),
 )
-"""Where a Shoot has its credentials from: its field, the kind, what messages call it, and its field."""
+"""Sources of a Shoot's credentials: field of the Shoot, kind, name in messages, and field of the binding."""
 
 
 def config_of(managed_seed: Object) -> Object:
@@ -44,18 +44,18 @@ def config_of(managed_seed: Object) -> Object:
 
 
 def template_of(managed_seed: Object) -> Object | None:
-    """Metadata and spec of a Seed without a gardenlet of its own; None: it has one."""
+    """Metadata and spec of a Seed without its own gardenlet; None if it has one."""
     template: Object | None = spec(managed_seed).get("seedTemplate")
     return template
 
 
 def seed_path(managed_seed: Object) -> str:
-    """Where `seed_of` stands."""
+    """Path of `seed_of`."""
     return ".".join(("spec", *seed_template_path(spec(managed_seed)), "spec"))
 
 
 def seed_of(managed_seed: Object) -> Object:
-    """The spec of the Seed; empty if the configuration is not what it should be."""
+    """Spec of the Seed; empty if the configuration is invalid."""
     if (template := template_of(managed_seed)) is not None:
         return mapping(template.get("spec"))
     config = gardenlet_config.readable(config_of(managed_seed))
@@ -78,7 +78,7 @@ def shoot_name(write: Write) -> str:
 
 
 def dns_provider(shoot: Object, garden: GardenLister) -> Object | str:
-    """Who makes the records of the Seed's ingress: who makes those of the Shoot. Or why there is none."""
+    """DNS provider for the Seed's ingress, that of the Shoot, or the reason why there is none."""
     providers = mappings_at(shoot, "spec", "dns", "providers")
     primary = next((each for each in providers if each.get("primary") is True), None)
     if primary is None or primary.get("type") == UNMANAGED:
@@ -97,7 +97,7 @@ def _default_provider(shoot: Object, garden: GardenLister) -> Object | str:
 
 
 def _secret_of(provider: Object, shoot: Object, garden: GardenLister) -> Object | str:
-    """Its own, or that with the credentials of the Shoot. Or why there is none."""
+    """Secret of the provider, or that with the credentials of the Shoot, or the reason why there is none."""
     namespace = text(metadata(shoot).get("namespace"))
     if name := text(provider.get("secretName")):
         return {"name": name, "namespace": namespace}
@@ -123,7 +123,7 @@ def complete_gardenlet(write: Write) -> None:
 
 
 def fill_in_from_shoot(write: Write) -> None:
-    """Into the template, or the configuration that `complete_gardenlet` has left; what is said already stays."""
+    """Complete the template, or the configuration from `complete_gardenlet`; existing values stay."""
     template = _described(write.new)
     if write.is_deleting or template is None:
         return
@@ -135,7 +135,7 @@ def fill_in_from_shoot(write: Write) -> None:
 
 
 def _described(managed_seed: Object) -> Object | None:
-    """Metadata and spec of the Seed; None: the configuration is not what it should be."""
+    """Metadata and spec of the Seed; None if the configuration is invalid."""
     if (template := template_of(managed_seed)) is not None:
         return template
     config = config_of(managed_seed)
@@ -155,7 +155,7 @@ def _fill_in(seed: Object, shoot: Object, write: Write) -> None:
 
 
 def _set(seed: Object, path: tuple[str, ...], value: object) -> None:
-    """If there is nothing yet, also nothing empty."""
+    """Set a value if it is missing or empty."""
     *parents, last = path
     for name in parents:
         seed = child(seed, name)
@@ -187,7 +187,7 @@ def seed_errors(write: Write) -> Iterator[Finding]:
 
 
 def way_in(write: Write) -> Iterator[str]:
-    """A warning if the gardenlet will not get into the garden."""
+    """Warn if the gardenlet will have no access to the garden."""
     kubeconfig = at(config_of(write.new), "gardenClientConnection", "kubeconfig")
     if at(write.spec, "gardenlet", "bootstrap") == "None" and not kubeconfig:
         yield (
@@ -250,7 +250,7 @@ def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]
 
 
 def _routing_errors(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:
-    """Topology-aware routing is done by the cluster of the Shoot."""
+    """Require topology-aware routing in the cluster of the Shoot, which implements it."""
     if not at(seed, "settings", "topologyAwareRouting", "enabled"):
         return
     for field in disabled_routing(spec(shoot)):

@@ -32,7 +32,7 @@ from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot import templates
 
 _NUMBERS = len("-999")
-"""Room for so many replicas, one after the other, is a matter of course."""
+"""Length of a suffix for which names should have room, in case replicas are replaced one after the other."""
 _MANAGED_SEED = ("template", "spec")
 _GARDENLET = (*_MANAGED_SEED, "gardenlet")
 _CONFIG = (*_GARDENLET, "config")
@@ -40,7 +40,7 @@ _CONFIG_PATH, _TEMPLATE_PATH = (f"spec.template.spec.{field}" for field in ("gar
 
 
 def set_ingress_kind(write: Write) -> None:
-    """For `mutations`. All else that templates leave open is filled in when the replicas are made."""
+    """Set the default in a template; all other missing values are set when the replicas are created."""
     if _has_template(write) or gardenlet_config.readable(mapping_at(write.spec, *_CONFIG)) is not None:
         seed_spec.set_ingress_kind(mapping_at(write.spec, *_seed_template(write), "spec"))
 
@@ -72,7 +72,7 @@ def numbers_that_fit(write: Write) -> Iterator[str]:
 
 
 def selector_errors(write: Write) -> Iterator[Finding]:
-    """The set finds all that it makes by labels."""
+    """The selector of the set matches all labels of its templates."""
     selector = mapping_at(write.spec, "selector")
     wrong = list(label_selector_errors("spec.selector", selector))
     yield from wrong
@@ -80,7 +80,7 @@ def selector_errors(write: Write) -> Iterator[Finding]:
         return
     for path in (("template",), _seed_template(write), ("shootTemplate",)):
         template = at(write.spec, *path)
-        # That no Seed is described is said once.
+        # Another rule reports that no Seed is described.
         labels = string_map(at(template, "metadata", "labels")) if isinstance(template, dict) else None
         if labels is not None and not matches_label_selector(selector, labels):
             where = ".".join(("spec", *path, "metadata", "labels"))
@@ -120,13 +120,13 @@ def seed_errors(write: Write) -> Iterator[Finding]:
 
 
 def seed_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`."""
+    """Rule for `changes`."""
     path = ".".join(("spec", *_seed_template(write), "spec"))
     yield from seed_spec.change_errors(_seed(write), _seed(write.of_old()), path)
 
 
 def _seed(write: Write) -> Object:
-    """The spec of the Seed; empty if the configuration is not what it should be."""
+    """Spec of the Seed; empty if the configuration is invalid."""
     if _has_template(write):
         return mapping_at(write.spec, *_seed_template(write), "spec")
     readable = gardenlet_config.readable(mapping_at(write.spec, *_CONFIG)) or {}
@@ -140,7 +140,7 @@ _MOST_NAMED = 10
 
 
 def replicas_that_stay(write: Write) -> Iterator[str]:
-    """For `warnings`; reads `SHOOTS`, `MANAGED_SEEDS`. The number may be meant all the same: so it is not refused."""
+    """Rule for `warnings`, since the lower number may be intended. Reads `SHOOTS`, `MANAGED_SEEDS`."""
     wanted, before = integer(write.spec.get("replicas")), integer(write.old_spec.get("replicas"))
     if not write.is_update or wanted >= before:
         return

@@ -1,4 +1,4 @@
-"""Namespaces of Projects, which only go with their Project."""
+"""Namespaces of Projects, which are only deleted with their Project."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def goes_with_project(write: Write) -> Iterator[Finding]:
         reason = f'you must delete the corresponding project "{project["metadata"]["name"]}"'
         yield Denial(f'direct deletion of namespace "{write.name}" is not permitted ({reason})')
     elif is_truthy(annotations(write.new).get(keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION)):
-        # An owner reference that is about to be removed would have the garbage collector delete it.
+        # Until its owner reference is removed, the garbage collector would delete it.
         reason = f"it stays when its project goes: annotation {keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION}"
         yield Denial(f'deletion of namespace "{write.name}" is not permitted ({reason})')
 

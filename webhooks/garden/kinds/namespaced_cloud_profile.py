@@ -1,4 +1,4 @@
-"""NamespacedCloudProfiles: what a project changes and adds in a CloudProfile."""
+"""NamespacedCloudProfiles: changes and additions of a project in a CloudProfile."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from webhooks.garden.common.write import Right, Write
 
 
 def drop_expired(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-    """A new profile has no versions that have expired."""
+    """Drop expired versions from a new profile."""
     if not write.is_create:
         return
     profiles.drop_expired(write.spec, now())
@@ -30,7 +30,7 @@ _STATUS = ("status", "cloudProfileSpec")
 
 
 def spec_errors(write: Write) -> Iterator[Finding]:
-    """The bundle, and that every version that is named has a date."""
+    """Check the bundle, and that every version has an expiration date."""
     yield from bundle_errors("spec.caBundle", text(write.spec.get("caBundle")))
     for path, (_, version), entry in _versions(write.spec):
         if not entry.get("expirationDate"):
@@ -38,7 +38,7 @@ def spec_errors(write: Write) -> Iterator[Finding]:
 
 
 def _versions(of: Object) -> Iterator[tuple[str, tuple[str, str], Object]]:
-    """All of a profile: path, name of the image (empty for Kubernetes) and version, entry."""
+    """All versions of a profile: path, name of the image (empty for Kubernetes) and version, entry."""
     for index, entry in enumerate(mappings_at(of, "kubernetes", "versions")):
         yield f"spec.kubernetes.versions[{index}]", ("", text(entry.get("version"))), entry
     for i, image in enumerate(mappings(of.get("machineImages"))):
@@ -80,7 +80,7 @@ def _unknown_versions(own: Object, parent: Object) -> Iterator[FieldError]:
 
 
 def _same_names(own: Object, parent: Object) -> Iterator[FieldError]:
-    """Types are added, never replaced; one that the parent got later does not matter (it is ratcheted)."""
+    """Types are added, never replaced; one added to the parent later is accepted (by ratcheting)."""
     for field in ("machineTypes", "volumeTypes"):
         known = {text(each.get("name")) for each in mappings(parent.get(field))}
         for index, name in enumerate(text(each.get("name")) for each in mappings(own.get(field))):
@@ -89,7 +89,7 @@ def _same_names(own: Object, parent: Object) -> Iterator[FieldError]:
 
 
 def _merge_errors(own: Object, parent: Object) -> Iterator[Finding]:
-    """What is wrong with the profile that Shoots choose from, if it is not the parent's own fault."""
+    """Return errors in the merged profile, unless the parent alone causes them."""
     path, result = ".".join(_STATUS), profiles.merged(parent, own)
     found = profiles.spec_errors(result, path)
     before = profiles.spec_errors(parent, path)
@@ -104,7 +104,7 @@ def _as_status(merged: Object) -> Object:
 
 
 def expired_dates(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Iterator[Finding]:
-    """For `changes`: nothing can be made to expire before now, but what has expired at that date already."""
+    """Rule for `changes`: new expiration dates are in the future, unless versions have expired at that date already."""
     stored = [_dates(write.old_spec), _dates(mapping_at(write.old, *_STATUS))]
     moment = now()
     for path, key, entry in _versions(write.spec):
@@ -118,7 +118,7 @@ def _dates(of: Object) -> dict[tuple[str, str], object]:
 
 
 def overrides_in_use(write: Write, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Iterator[Finding]:
-    """For `changes`: what a Shoot would not have without its longer life here."""
+    """Rule for `changes`: a version that a Shoot uses, and that has expired in the parent, stays."""
     parent = write.garden.get(CLOUD_PROFILES, text(at(write.spec, "parent", "name")))
     if write.is_deleting or parent is None:
         return
@@ -131,7 +131,7 @@ def overrides_in_use(write: Write, *, now: Callable[[], datetime] = lambda: date
 
 
 def rights(write: Write) -> Iterator[Right]:
-    """The author may use these overrides: not everybody who may write a profile may let versions live longer."""
+    """Require a right for overrides: not every author of a profile may extend the life of versions."""
     for field in ("kubernetes", "machineImages"):
         if write.changed("spec", field):
             resource = NAMESPACED_CLOUD_PROFILES

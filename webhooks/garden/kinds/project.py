@@ -59,7 +59,7 @@ def set_defaults(write: Write) -> None:
 
 
 def set_owner(write: Write) -> None:
-    """Who creates a Project without owner owns it, and an owner is a member who has this role and no other has it."""
+    """Make the creator of a Project without owner its owner, and the owner the only member with that role."""
     spec = write.own_spec()
     if write.is_create:
         spec["createdBy"] = {"kind": "User", "apiGroup": RBAC_GROUP, "name": write.user.name}
@@ -96,7 +96,7 @@ who_confirmed_approval = deletion.confirmed_by(keys.CONFIRM_DUAL_APPROVAL, keys.
 
 
 def use_up_confirmation(write: Write) -> None:
-    """It is for one change of the rule that two people have to delete."""
+    """Remove a used confirmation: it permits one change of the rule that two people have to delete."""
     if write.is_update and dual_approval.is_loosened(write.old_spec, write.spec):
         for name in (keys.CONFIRM_DUAL_APPROVAL, keys.DUAL_APPROVAL_CONFIRMED_BY):
             remove_annotation(write.new, name)
@@ -107,9 +107,9 @@ def use_up_confirmation(write: Write) -> None:
 
 LONGEST_EXTENSION_ROLE = 20
 MOST_EXTENSION_ROLES = 20
-"""Of a Project: each is a ClusterRole and a RoleBinding."""
+"""Maximum per Project: each is a ClusterRole and a RoleBinding."""
 OF_THE_SPEC = "spec.owner"
-"""The owner himself, whose rights come from that field: no role of a member has this name."""
+"""Right of the owner by that field: no role of a member has this name."""
 _KINDS = ("Group", "ServiceAccount", "User")
 
 
@@ -127,7 +127,7 @@ def default_group(subject: Object) -> None:
 
 
 def as_numbered(project: Object) -> Object:
-    """As findings number it: all roles of a member in one list, however they are stored."""
+    """Return the Project as findings number it: all roles of a member in one list, however they are stored."""
     spec = mapping(project.get("spec"))
     return {**project, "spec": {**spec, "members": [_as_numbered(member) for member in members(spec)]}}
 
@@ -139,10 +139,10 @@ def _as_numbered(member: Object) -> Object:
 
 
 def held_roles(spec: Object) -> set[tuple[Identity, str]]:
-    """Who has which role that only some may give, by `spec.owner` or as a member.
+    """Return subjects and their roles that only some users may give, by `spec.owner` or as a member.
 
-    An owner is a member, also where that is not stored yet. Who may change a Project may have ServiceAccounts do so, or
-    look at it, as in the original.
+    An owner counts as a member even if that is not stored yet. As in the original, every user who may change a Project
+    may give ServiceAccounts the roles of administrators and viewers.
     """
     held = {(identity(member), role) for member in members(spec) for role in roles(member) or (VIEWER,)}
     held = {(who, role) for who, role in held if who[0] != "ServiceAccount" or role not in {ADMIN, VIEWER}}
@@ -159,7 +159,7 @@ def held_roles(spec: Object) -> set[tuple[Identity, str]]:
 
 
 def old_role(write: Write) -> Iterator[str]:
-    """For `deprecations`: only about members that change, since `role` is there in all that are stored."""
+    """Rule for `deprecations`: only about members that change, since all stored ones have `role`."""
     known = [(identity(member), roles(member)) for member in members(write.old_spec)]
     for index, member in enumerate(members(write.spec)):
         if member.get("role") and (identity(member), roles(member)) not in known:
@@ -168,7 +168,7 @@ def old_role(write: Write) -> Iterator[str]:
 
 def member_errors(write: Write) -> Iterator[Finding]:
     seen: set[Identity] = set()
-    # The last by name: which ones they are does not depend on the order of members.
+    # The last by name, so that the order of members is irrelevant.
     too_many = set(sorted(set(extension_roles(write.spec)))[MOST_EXTENSION_ROLES:])
     owners = 0
     for index, member in enumerate(members(write.spec)):
@@ -306,7 +306,7 @@ def approval_errors(write: Write) -> Iterator[Finding]:
 
 
 def approval_stays(write: Write) -> Iterator[Finding]:
-    """For `changes`: what two people have to delete, one alone does not make free."""
+    """Rule for `changes`: one person alone does not lift the rule that two have to delete."""
     if not dual_approval.is_loosened(write.old_spec, write.spec):
         return
     reason = dual_approval.refusal_for(
@@ -321,7 +321,7 @@ def approval_stays(write: Write) -> Iterator[Finding]:
 
 
 def rights(write: Write) -> Iterator[Right]:
-    """Custom verbs: not everybody who may write a Project may change all of it."""
+    """Check custom verbs: not every user who may write a Project may change all of it."""
     if write.changed("spec", "tolerations", "whitelist"):
         yield _right(write, "modify-spec-tolerations-whitelist", "modify .spec.tolerations.whitelist")
     if write.spec.get("namespace") == GARDEN and write.changed("spec", "namespace"):
@@ -334,13 +334,13 @@ def rights(write: Write) -> Iterator[Right]:
 
 
 def _changes_members(write: Write) -> bool:
-    """Whether anybody gets or loses a role, be it that of the owner."""
+    """Whether a subject gets or loses a role, that of the owner included."""
     owner = mapping(write.spec.get("owner"))
     # On UPDATE the owner as stored: no user gets rights by becoming the owner.
     if _is_user(mapping(write.old_spec.get("owner")) if write.is_update else owner, write):
         return False
     held = held_roles(write.spec)
-    if write.is_create:  # who may do that may say whose it is
+    if write.is_create:  # creators may choose the owner
         return any(who != identity(owner) for who, _ in held)
     return held != held_roles(write.old_spec)
 

@@ -1,4 +1,4 @@
-"""Quotas: limits of what Shoots use."""
+"""Quotas: limits of the resources of Shoots."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""SeedAutoscalers: how many replicas a ManagedSeedSet has."""
+"""SeedAutoscalers: number of replicas of a ManagedSeedSet."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from webhooks.garden.common.write import Write
 
 
 def metric_errors(write: Write) -> Iterator[Finding]:
-    """Each resource has one target, and an amount that replicas can be counted by."""
+    """Each resource has one target, and a positive amount for computing replicas."""
     seen: set[str] = set()
     for index, metric in enumerate(mappings(write.spec.get("metrics"))):
         path = f"spec.metrics[{index}].resource"

@@ -1,4 +1,4 @@
-"""ShootStates: what a Shoot takes along to another Seed."""
+"""ShootStates: data that a Shoot takes along to another Seed."""
 
 from gardener.api.garden.shoot_state import SHOOT_STATE as DEFINITION
 from webhooks.garden.common import deletion

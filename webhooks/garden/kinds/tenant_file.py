@@ -1,7 +1,7 @@
 """Secrets and ConfigMaps of Projects whose content Shoots use as files of their API servers.
 
-Only those with the key of such a file are asked about, so that other objects do not wait for a webhook. The namespace
-`garden` is left out: the configuration of the webhooks is there. In all namespaces the gardenlet checks files again.
+The webhook is called only for objects with the key of such a file, so that others do not wait for it. The namespace
+`garden` is left out: the configuration of the webhooks is there. The gardenlet checks files of all namespaces again.
 """
 
 from collections.abc import Iterator

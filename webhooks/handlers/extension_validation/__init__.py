@@ -1,8 +1,8 @@
-"""extension-validation: refuses extension resources, and Etcds, that break the rules of their kind.
+"""extension-validation: refuse extension resources, and Etcds, that break the rules of their kind.
 
-One webhook a kind, since the API server gets the kinds by webhook. The fields are those of the kind's description in
-`gardener.api.extensions`, the modules here have the rules that a schema can't express, or is to report in the words of
-the original; `kind` puts a webhook together from them.
+There is one webhook per kind, since the API server gets the kinds by webhook. The fields are those of the kind's
+description in `gardener.api.extensions`, the modules here have the rules that a schema cannot express, or that have to
+be reported in the words of the original; `kind` builds a webhook from them.
 """
 
 from webhooks.handlers.extension_validation.dns_record import DNS_RECORD
@@ -37,6 +37,6 @@ KINDS: tuple[Kind, ...] = (
     SELF_HOSTED_SHOOT_EXPOSURE,
     WORKER,
 )
-"""In the order of the entries of the webhook configuration."""
+"""Kinds in the order of the entries of the webhook configuration."""
 
 WEBHOOKS = tuple(kind.webhook() for kind in KINDS)

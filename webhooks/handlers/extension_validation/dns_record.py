@@ -16,7 +16,7 @@ def _errors(record: Any) -> Iterator[FieldError]:
     for path, value in (("spec.region", spec.region), ("spec.zone", spec.zone)):
         if value == "":
             yield invalid(path, value, "field cannot be empty if specified")
-    # Wildcards; and what proves to a certificate authority that a domain is one's own.
+    # Wildcards, and records that prove ownership of a domain to a certificate authority.
     prefix = "_" if spec.recordType == "TXT" else "*."
     yield from domain_name_errors("spec.name", spec.name.removeprefix(prefix))
     if spec.recordType not in _TYPES:

@@ -1,4 +1,4 @@
-"""Etcds of etcd-druid: their specs are its own business but for where backups go."""
+"""Etcds of etcd-druid: only the destination of backups is checked, the rest is left to etcd-druid."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ class Backup(Typed):
 
 
 class EtcdSpec(Typed):
-    """What the rules read; whether a spec changes follows from all of it."""
+    """Fields that the rules read; changes of the spec are found in all fields."""
 
     backup: Backup = Backup()
     member_name_prefix: str | None = None

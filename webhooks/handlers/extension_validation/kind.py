@@ -1,7 +1,7 @@
-"""What the rules of all kinds are made of, and how those of one kind become its webhook.
+"""Parts of the rules of all kinds, and the webhook of a kind made of its rules.
 
-All that is wrong with an object is reported at once, in the order in which the original checks it: an update is
-compared with the object as it was, then the new object is checked as if it were created.
+All errors of an object are reported at once, in the order in which the original checks it: an update is compared with
+the old object, then the new object is checked as if it were created.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,12 +30,12 @@ def need(path: str, value: object) -> Sequence[FieldError]:
 
 
 def immutable(path: str, new: Any, old: Any) -> Sequence[FieldError]:
-    # Nothing equals nothing, however it is written.
+    # Unset and empty values are equal.
     return () if new == old or not (new or old) else (invalid(path, as_json(new), IMMUTABLE),)
 
 
 def frozen_spec(kind: "Kind", new: Any, old: Any) -> FieldError | None:
-    """What is wrong with an update of an object that is being deleted."""
+    """Return the error in an update of an object that is being deleted, if any."""
     found = differences(new.spec, old.spec)
     if not found:
         return None
@@ -49,11 +49,11 @@ class Kind:
     resource: kubernetes.Resource
     noun: str
     required: tuple[str, ...] = ()
-    """Paths of the fields that must not be empty; checked before `errors`."""
+    """Paths of required fields; checked before `errors`."""
     errors: Callable[[Any], Iterable[FieldError]] = lambda _: ()
     """Further rules for the object as it is."""
     immutable: tuple[str, ...] = ()
-    """Paths of the fields that an update must leave as they are; checked after `changes`."""
+    """Paths of the fields that an update must not change; checked after `changes`."""
     changes: Callable[[Any, Any], Iterable[FieldError]] = lambda _new, _old: ()
     """Further rules for an update."""
     frozen: Callable[["Kind", Any, Any], FieldError | None] = frozen_spec
@@ -79,23 +79,35 @@ class Kind:
         )
 
     def create(self, _request: Request, obj: Object) -> None:
-        """Raises: Refusal."""
+        """Check a new object.
+
+        Raises:
+            Refusal: it is invalid, or cannot be decoded.
+        """
         new = self._decode(obj)
         self._refuse(new, self._object_errors(new))
 
     def update(self, _request: Request, obj: Object, old_object: Object) -> None:
-        """Raises: Refusal."""
+        """Check a changed object.
+
+        Raises:
+            Refusal: it is invalid, or cannot be decoded.
+        """
         new, old = self._decode(obj), self._decode(old_object)
         self._refuse(new, self._update_errors(new, old))
 
     def delete(self, _request: Request, old_object: Object) -> None:
-        """Raises: Refusal."""
+        """Check that a deleted object can be decoded.
+
+        Raises:
+            Refusal: it cannot be decoded.
+        """
         self._decode(old_object)
 
     def _decode(self, obj: Any) -> Any:
         decoded = decode(self.typed, obj, kind=self.name)
         expected = (self.resource.api_version, self.name)
-        # Without apiVersion and kind an object is taken for what it should be.
+        # An object without apiVersion and kind is assumed to have the expected ones.
         if (decoded.api_version or expected[0], decoded.kind or expected[1]) != expected:
             message = f"unable to decode {decoded.api_version}, Kind={decoded.kind} into {self.name}"
             raise Refusal(Errored(400, message))
@@ -120,7 +132,7 @@ class Kind:
 
     def _refuse(self, new: Any, errors: Iterator[FieldError]) -> None:
         try:
-            # An object may have as many mistakes as a request has room for; who mends these will see the next.
+            # An object may have as many mistakes as a request has room for; fixing these reveals the next.
             found = list(islice(errors, _MOST_ERRORS))
         except RecursionError:
             raise Refusal(Errored(400, f"unable to check {self.name}: nested too deeply")) from None

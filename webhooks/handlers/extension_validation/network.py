@@ -18,7 +18,7 @@ def _errors(network: Any) -> Iterator[FieldError]:
     for error in _family_errors(families):
         wrong = True
         yield error
-    if not wrong:  # else it is not known what the ranges should be
+    if not wrong:  # else the expected ranges are unknown
         yield from _range_errors(spec, families)
 
 

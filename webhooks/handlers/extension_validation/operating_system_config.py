@@ -1,4 +1,4 @@
-"""The operating system of Nodes: what is written and started there, and the configuration of containerd."""
+"""Operating system of Nodes: files and units there, and the configuration of containerd."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -186,7 +186,7 @@ def _content_errors(path: str, content: Any) -> Iterator[FieldError]:
 
 
 def _repeated_paths(*lists: tuple[str, Sequence[Any]]) -> Iterator[FieldError]:
-    """A path may stand once for every host, or once for all hosts."""
+    """Refuse repeated paths: one may occur once for every host, or once for all hosts."""
     hosts: dict[str, set[str | None]] = {}
     for path, files in lists:
         for index, file in enumerate(files):

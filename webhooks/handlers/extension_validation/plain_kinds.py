@@ -1,4 +1,4 @@
-"""Kinds without rules of their own: fields that have to be there, and fields that do not change."""
+"""Kinds without rules of their own: only required and immutable fields."""
 
 from gardener.api.definition import Definition
 from gardener.api.extensions import backup_bucket, backup_entry, bastion, container_runtime, control_plane, extension

@@ -57,7 +57,7 @@ def _quantity_errors(path: str, resource: str, quantity: Quantity) -> Iterator[F
 
 
 def _is_counted(resource: str) -> bool:
-    """Of a Pod there is no half; nor is there of what extends a Node, such as a GPU."""
+    """Whether a resource has only whole units, such as Pods, or extensions of a Node like a GPU."""
     extended = "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
     return extended or resource in _COUNTED
 

@@ -1,10 +1,10 @@
-"""high-availability-config: workloads get as many replicas, spread in such a way, as their namespace must survive.
+"""high-availability-config: set replicas and spread of workloads by the failures that their namespace must survive.
 
 Deployments and StatefulSets get replicas, node affinity, topology spread constraints and tolerations; autoscalers get
 bounds that fit. Each rule is a function from the present value of a field to the right one.
 
-Errors have codes of their own here, so that the handler is not made like those of the other webhooks: what can't be
-found out is 500, a namespace that does not exist 404, and an object that can't be decoded is denied.
+Error codes differ from those of the other webhooks, so the handler does, too: missing knowledge is 500, a namespace
+that does not exist 404, and an object that cannot be decoded is denied.
 """
 
 from config.resource_manager.webhooks import HighAvailabilityConfig
@@ -80,7 +80,11 @@ def handler(settings: HighAvailabilityConfig, state: SharedListers) -> Handler:
 
 
 def _cluster_state(request: Request, lister: ClusterLister) -> ClusterState:
-    """Raises: NotCovered."""
+    """Return the cluster's state for the workload.
+
+    Raises:
+        NotCovered: its namespace is not watched.
+    """
     group, version, kind = request.kind
     if (group, kind) not in _WORKLOADS:
         return ClusterState()
@@ -90,11 +94,11 @@ def _cluster_state(request: Request, lister: ClusterLister) -> ClusterState:
 def changed(
     request: Request, requirements: Requirements, cluster: ClusterState, settings: HighAvailabilityConfig
 ) -> Object:
-    """The object of the request as it should be.
+    """Return the object of the request with the right values.
 
     Raises:
-        WrongShape: it can't be decoded.
-        Refusal: an annotation makes no sense.
+        WrongShape: it cannot be decoded.
+        Refusal: an annotation is invalid.
     """
     group, version, kind = request.kind
     shape = _shape(group, version, kind)
@@ -124,10 +128,11 @@ _STATUS = {"StatefulSet": {"replicas": 0, "availableReplicas": 0}, "HorizontalPo
 
 
 def _with_status(obj: Object, kind: str) -> Object:
-    """With numbers that each has in its status, once an API server has seen it.
+    """Add the numbers that the status of each kind has once an API server has processed it.
 
-    The original writes them as zeros where they are missing, whatever else it changes, and so do we, to answer as it
-    does. It means nothing in a cluster: API servers send objects that have them, and take no status from a patch.
+    The original writes them as zeros where they are missing in every answer, and so does this webhook, for
+    equal answers. In a cluster it has no effect: API servers send objects that have them, and take no status from a
+    patch.
     """
     status: Object = obj.get("status") or {}
     missing = {name: zero for name, zero in _STATUS.get(kind, {}).items() if status.get(name) is None}

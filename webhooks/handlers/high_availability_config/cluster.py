@@ -1,4 +1,4 @@
-"""What else of the cluster counts for a workload: its autoscaler, and how many Nodes there are."""
+"""State of the cluster that matters for a workload: its autoscaler, and the number of Nodes."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from webhooks.state import SharedListers
 
 
 class Target(NamedTuple):
-    """What an autoscaler scales."""
+    """Object scaled by an autoscaler."""
 
     namespace: str
     api_version: str
@@ -39,7 +39,7 @@ def _hpa(obj: Object) -> Scaler:
 
 
 def _hvpa(obj: Object) -> Scaler:
-    """One that does not deploy an HPA does not scale horizontally."""
+    """Projection of an Hvpa, which scales horizontally only if it deploys an HPA."""
     hpa = mapping(spec(obj).get("hpa"))
     target = _target(obj, spec(obj).get("targetRef")) if hpa.get("deploy") is True else None
     return Scaler(target, integer(spec(mapping(hpa.get("template"))).get("maxReplicas")))
@@ -60,7 +60,7 @@ NODES_VIEW = View(NODES, _exists, form=Form.METADATA)
 
 
 class ClusterLister:
-    """Hvpas may not exist."""
+    """Reads the state from caches; the kind Hvpa may not exist."""
 
     def __init__(self, settings: HighAvailabilityConfig, state: SharedListers) -> None:
         self._state = state
@@ -69,11 +69,19 @@ class ClusterLister:
         self._nodes = state.lister(NODES_VIEW) if settings.behavior == "latest" else None
 
     def state_for(self, workload: Target) -> ClusterState:
-        """Raises: NotCovered."""
+        """Return the cluster's state for a workload.
+
+        Raises:
+            NotCovered: its namespace is not watched.
+        """
         return ClusterState(max_replicas=self.max_replicas(workload), several_nodes=self._several_nodes())
 
     def max_replicas(self, target: Target) -> int | None:
-        """To how many replicas something is scaled horizontally; None: it is not. Raises NotCovered."""
+        """Return the replicas up to which the target is scaled horizontally; None if it is not.
+
+        Raises:
+            NotCovered: its namespace is not watched.
+        """
         self._state.demand_covered(HORIZONTAL_POD_AUTOSCALERS, target.namespace)
         for lister in (self._hpas, self._hvpas):
             for scaler in lister.store.values_by_index("target", target):
@@ -81,5 +89,5 @@ class ClusterLister:
         return None
 
     def _several_nodes(self) -> bool:
-        """The seed's behaviour takes it for granted."""
+        """Whether there are several Nodes; the seed's behavior assumes it."""
         return self._nodes is None or len(self._nodes.store) > 1

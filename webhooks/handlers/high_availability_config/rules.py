@@ -1,7 +1,7 @@
-"""The right value of each field, by what a namespace and an object require: which failures have to be survived.
+"""Right value of each field, by the failures that a namespace and an object must survive.
 
-For the failure tolerance, absent and empty are different things: in a namespace without it everything is spread over
-zones, if there are several; in one where it is empty, no failure has to be survived.
+An absent failure tolerance differs from an empty one: in a namespace without it everything is spread over zones, if
+there are several; in one where it is empty, no failure has to be survived.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from webhooks.rules.values import integer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements:
-    """What holds for all of a namespace."""
+    """Requirements of a whole namespace."""
 
     failure_tolerance: str | None = None
-    """`node`, `zone`, empty for none, None where nothing is said."""
+    """`node`, `zone`, empty for none, None if unspecified."""
     zones: tuple[str, ...] = ()
     zone_pinning: bool = False
 
@@ -45,9 +45,10 @@ _MOST = 2**31 - 1
 
 
 def needed_replicas(obj: Object, current: int | None, *, failure_tolerance: str | None) -> int | None:
-    """None: the number is left alone, since it is hibernated, or says not what type of component it is.
+    """Return the needed replicas; None if the number stays: the object is hibernated, or its type of component unknown.
 
-    Raises: Refusal: the number in the annotation can't be one.
+    Raises:
+        Refusal: the number in the annotation is invalid.
     """
     component_type = labels(obj).get(keys.HIGH_AVAILABILITY_TYPE)
     if not current or not component_type:
@@ -59,7 +60,7 @@ def needed_replicas(obj: Object, current: int | None, *, failure_tolerance: str 
 
 
 def replicas_of_workload(current: int | None, needed: int | None, *, is_scaled: bool) -> int | None:
-    """Only an autoscaler may ask for more replicas."""
+    """Return the replicas to set; only an autoscaler may keep more than needed."""
     if current is None or needed is None:
         return current
     return max(current, needed) if is_scaled else needed
@@ -77,9 +78,10 @@ def _parsed(text: str) -> int:
 
 
 def with_enough_replicas(obj: Object, *, bounds_at: tuple[str, ...], requirements: Requirements) -> Object:
-    """An autoscaler as it should be; `bounds_at` is where it has `minReplicas` and `maxReplicas`.
+    """Return an autoscaler with the right bounds; `bounds_at` is the path of `minReplicas` and `maxReplicas`.
 
-    Raises: Refusal: an annotation makes no sense.
+    Raises:
+        Refusal: an annotation is invalid.
     """
     bounds = mapping_at(obj, *bounds_at)
     lowest = needed_replicas(obj, bounds.get("minReplicas"), failure_tolerance=requirements.failure_tolerance)
@@ -87,9 +89,9 @@ def with_enough_replicas(obj: Object, *, bounds_at: tuple[str, ...], requirement
 
 
 def with_bounds(spec: Object, needed: int) -> Object:
-    """An upper bound below the lower one is raised to what is needed, and not further.
+    """Raise an upper bound below the lower one to the needed number, and not further.
 
-    So where a user's own bounds contradict each other, it is the API server that says so.
+    So the API server reports contradictory bounds of a user.
     """
     lowest = spec["minReplicas"]
     bounds = {}
@@ -110,7 +112,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 MOST_VALUES = 1000
-"""Zones in all alternatives of a node affinity."""
+"""Maximum number of zones in all alternatives of a node affinity."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_EXECUTE = "NoExecute"
@@ -127,9 +129,10 @@ def needs_zones(requirements: Requirements) -> bool:
 
 
 def with_zones(affinity: Object | None, zones: Sequence[str]) -> Object:
-    """The affinity, with the zones instead of all it said about zones, in each of its alternatives.
+    """Return the affinity, with the zones in place of all its terms about zones, in each alternative.
 
-    Raises: Refusal: there are too many.
+    Raises:
+        Refusal: there are too many.
     """
     affinity = affinity or {}
     node_affinity = affinity.get("nodeAffinity") or {}
@@ -156,10 +159,10 @@ class Spread:
     requirements: Requirements
     replicas: int
     most_replicas: int
-    """As many as there may be, if an autoscaler decides."""
+    """Maximum number of replicas, if an autoscaler decides."""
     strictly_over_hosts: bool
     even_over_zones: bool
-    """Zones may differ by one replica only, however many there are."""
+    """Whether zones may differ only by one replica, for any number of replicas."""
     selector: Object
 
 
@@ -168,7 +171,7 @@ def over_hosts_strictly(requirements: Requirements, *, host_spread: bool, severa
 
 
 def spread_constraints(existing: list[Object] | None, spread: Spread) -> list[Object] | None:
-    """Those that exist for other topologies, then ours. A single replica has nothing to be spread from."""
+    """Return existing constraints for other topologies, then ours. A single replica cannot be spread."""
     if spread.replicas <= 1:
         return existing
     ours = [_over_hosts(spread)]
@@ -178,7 +181,7 @@ def spread_constraints(existing: list[Object] | None, spread: Spread) -> list[Ob
 
 
 def with_hash_key(existing: list[Object] | None) -> list[Object] | None:
-    """Each counts pods of the same rollout only; an alternative to the webhook pod-topology-spread-constraints."""
+    """Count only pods of the same rollout in each; an alternative to the webhook pod-topology-spread-constraints."""
     return existing and [
         constraint
         if _HASH in (present := constraint.get("matchLabelKeys") or [])
@@ -215,7 +218,7 @@ def _over_zones(spread: Spread) -> Object:
 
 
 def with_tolerations(existing: list[Object] | None, settings: HighAvailabilityConfig) -> list[Object] | None:
-    """A toleration of everything is no decision about these two, and they are added beside it."""
+    """Add the two default tolerations, also next to a toleration of everything, which does not decide about them."""
     defaults = {
         NOT_READY: settings.default_not_ready_toleration_seconds,
         UNREACHABLE: settings.default_unreachable_toleration_seconds,
@@ -235,20 +238,24 @@ def _is_tolerated(tolerations: list[Object] | tuple[()], key: str) -> bool:
     )
 
 
-# --- a Deployment or StatefulSet, put together anew around these values
+# --- a Deployment or StatefulSet, rebuilt with these values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
     max_replicas: int | None = None
-    """To as many an autoscaler may scale it; None: there is none."""
+    """Maximum replicas of its autoscaler; None if there is none."""
     several_nodes: bool = True
 
 
 def highly_available(
     obj: Object, *, kind: str, requirements: Requirements, cluster: ClusterState, settings: HighAvailabilityConfig
 ) -> Object:
-    """Raises: Refusal: an annotation makes no sense."""
+    """Return a workload with the right values.
+
+    Raises:
+        Refusal: an annotation is invalid.
+    """
     spec = obj.get("spec") or {}
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
@@ -272,7 +279,7 @@ def highly_available(
 
 
 def _unless_same(parent: Object, field: str, value: object) -> Object:
-    """A field to put in, only if that says something new: what is absent stays so."""
+    """Return the field only if its value differs: absent fields stay absent."""
     return {} if parent.get(field) == value else {field: value}
 
 
@@ -318,7 +325,7 @@ def _constraints(
 
 
 def _selector(spec: Object, template: Object, *, prefer_own: bool) -> Object:
-    """All labels of the pods; the workload's own selector does not change with them, which old pods would not have."""
+    """Select by all labels of the pods; the workload's own selector stays without new ones, which old pods lack."""
     if prefer_own and spec.get("selector"):
         return deepcopy(spec["selector"])
     return {"matchLabels": dict(labels(template))} if labels(template) else {}

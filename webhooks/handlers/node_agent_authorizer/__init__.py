@@ -1,7 +1,7 @@
-"""node-agent-authorizer: what a node agent may do, asked by an API server that is configured to.
+"""node-agent-authorizer: rights of node agents, for API servers that are configured for it.
 
 An authorization webhook has no webhook configuration and speaks SubjectAccessReviews instead of AdmissionReviews:
-`rules` decide, and `lookups` ask the clusters what the rules need to know.
+`rules` decide, and `lookups` read objects of the clusters that the rules need.
 """
 
 from config.resource_manager.webhooks import NodeAgentAuthorizer
@@ -16,7 +16,7 @@ NAME = "node-agent-authorizer"
 
 
 def authorizer(settings: NodeAgentAuthorizer, source: Cluster, target: Cluster) -> Endpoint:
-    """What answers; it never raises."""
+    """Return the endpoint, which never raises."""
     machines = source.client if settings.machine_namespace else None
     lookups = Lookups(machines=machines, machine_namespace=settings.machine_namespace or "", target=target.client)
     with_selectors = settings.authorize_with_selectors

@@ -1,7 +1,7 @@
-"""Which Secrets the files of an OperatingSystemConfig refer to.
+"""Secrets that the files of an OperatingSystemConfig refer to.
 
-The Secrets with these are in the cluster of the nodes, whose owners may write anything into them: what nests too deep
-would crash the parser, and aliases could make much of little. No honest writer uses either.
+The Secrets with these configurations are in the cluster of the nodes, whose owners may write anything into them: deep
+nesting would crash the parser, and aliases could expand without limit. No honest writer uses either.
 """
 
 import base64
@@ -21,14 +21,18 @@ _MOST_EVENTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file takes its content from a Secret; `hostname` is empty if it is for all hosts."""
+    """A Secret with the content of a file; `hostname` is empty if it is for all hosts."""
 
     secret: str
     hostname: str
 
 
 def references(secret: Object) -> tuple[Reference, ...]:
-    """The references in a Secret, none if it holds no OperatingSystemConfig. Raises ValueError: it can't be read."""
+    """Return the references in a Secret, none if it has no OperatingSystemConfig.
+
+    Raises:
+        ValueError: it is unreadable.
+    """
     encoded = (secret.get("data") or {}).get(KEY)
     if not encoded:
         return ()
@@ -37,7 +41,7 @@ def references(secret: Object) -> tuple[Reference, ...]:
     except (binascii.Error, yaml.YAMLError, ValueError, AttributeError, TypeError) as error:
         meta = metadata(secret)
         where = f'{KEY} of secret "{meta.get("namespace")}/{meta.get("name")}"'
-        # Without the cause's text, which may quote what is in the Secret.
+        # Without the text of the cause, which may quote the Secret.
         raise ValueError(f"{where} is no OperatingSystemConfig") from error
 
 

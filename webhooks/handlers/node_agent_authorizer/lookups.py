@@ -1,7 +1,7 @@
-"""What the rules ask the clusters: always the API server itself.
+"""Lookups for the rules: always at the API server itself.
 
-A wrong answer would let an agent see what is not its own, or keep it from its work, so no object is remembered here.
-API servers remember our decisions, which keeps look-ups rare.
+A wrong answer would show an agent objects of others, or block its work, so no object is cached here. API servers cache
+our decisions, which keeps lookups rare.
 """
 
 import asyncio
@@ -22,9 +22,10 @@ _MOST_REMEMBERED = 256
 
 
 class Lookups:
-    """The sources of the rules.
+    """Sources of the rules.
 
-    Args: machines: of the cluster with Machines, None if there are none: then a machine is called as its Node.
+    `machines` is the client of the cluster with Machines; None if there are none, so that a machine has the name of its
+    Node.
     """
 
     def __init__(self, *, machines: Client | None, machine_namespace: str, target: Client) -> None:
@@ -32,7 +33,7 @@ class Lookups:
         self._machine_namespace = machine_namespace
         self._target = target
         self._read: OrderedDict[tuple[str, str], tuple[Reference, ...]] = OrderedDict()
-        """What was read from which version of which Secret: these are large, and rarely change."""
+        """References by uid and version of the Secret: these are large, and rarely change."""
 
     async def node_of(self, machine: str) -> str | None:
         name = machine if self._machines is None else node_name(await self._machine(self._machines, machine))
@@ -86,25 +87,25 @@ class Lookups:
 
 
 def node_name(machine: Object) -> str:
-    """Of the Node that a Machine became; empty if it has not become one yet."""
+    """Name of the Node of a Machine; empty if it has none yet."""
     return labels(machine).get("node") or ""
 
 
 def own_configs(machine: Object) -> Sequence[str]:
-    """The name of the Secret with what has to be on the Node."""
+    """Name of the Secret with the configuration of the Node."""
     template: Object = (machine.get("spec") or {}).get("nodeTemplate") or {}
     own = labels(template).get(NODE_AGENT_SECRET_NAME)
     return [own] if own else []
 
 
 def is_for(file: Reference, node: str) -> bool:
-    """Whether a file may be for a Node; which host that is only its name says, as the agent may write the label."""
+    """Whether a file may be for a Node; only its name identifies the host, as the agent may write the label."""
     return not (file.hostname and node) or file.hostname == node
 
 
 @contextmanager
 def _getting(what: str, name: str) -> Iterator[None]:
-    """Errors of the API server say what was looked for, in the words of the original."""
+    """Name the missing object in errors of the API server, in the words of the original."""
     try:
         yield
     except KubeError as error:

@@ -1,10 +1,10 @@
-"""What a node agent may do: its own Node, Lease and certificate requests, the pods of its Node, a few Secrets.
+"""Rights of a node agent: its own Node, Lease and certificate requests, the pods of its Node, a few Secrets.
 
-A node agent is known by its user name, which ends in the name of its machine. What a rule has to know of the clusters
-it asks `Sources` for, as late as it can, so that most requests need no look-up or one.
+A node agent is identified by its user name, which ends in the name of its machine. Rules read from `Sources` as late as
+possible, so that most requests need one lookup or none.
 
-An agent may write its own Node, so nothing that it may do follows from what is written there. Which Secrets are for it
-is known from its Machine. Where only the Node says so, there is no opinion: RBAC decides, if it follows.
+An agent may write its own Node, so none of its rights depends on the content of that. Its Machine determines its
+Secrets. If only the Node could, there is no opinion: RBAC decides, if it follows.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,35 +22,37 @@ CONTROL_PLANE_SECRETS = (
     "shoot-access-kube-scheduler",
     "shoot-access-cluster-admin",
 )
-"""For machines with a control plane, which look like all others; a client with these Secrets is all of them."""
+"""Secrets for machines with a control plane, which look like all others; clients with these Secrets have all their
+rights.
+"""
 
 
 class LookupFailed(Exception):
-    """A cluster did not answer what has to be known; says what, and why."""
+    """A cluster did not answer a lookup; the text has the object and the cause."""
 
 
 class Sources(Protocol):
-    """What rules ask the clusters. All methods raise LookupFailed or KubeError if a cluster does not answer."""
+    """Lookups in the clusters. All methods raise LookupFailed or KubeError if a cluster does not answer."""
 
     async def node_of(self, machine: str) -> str | None:
-        """The name of the Node of a machine; None if there is none."""
+        """Return the name of the Node of a machine; None if there is none."""
 
     async def configs_of(self, machine: str) -> Sequence[str] | None:
-        """The Secrets with what has to be on the Node of a machine; None: there are no Machines."""
+        """Return the Secrets with the configuration of a machine's Node; None if there are no Machines."""
 
     async def secrets_of(self, machine: str) -> Sequence[str] | None:
-        """The same, and what they refer to."""
+        """Return the same Secrets, and those that they refer to."""
 
     async def user_of_request(self, name: str) -> str:
-        """Who made a CertificateSigningRequest."""
+        """Return the user that created a CertificateSigningRequest."""
 
     async def node_name_of_pod(self, namespace: str, name: str) -> str:
-        """On which Node a pod is."""
+        """Return the name of the pod's Node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A request of a node agent, with whatever a rule needs to decide it."""
+    """A request of a node agent, with everything that a rule needs."""
 
     asked: Attributes
     machine: str
@@ -62,10 +64,10 @@ _Rule = Callable[[_Case], Awaitable[Decision]]
 
 
 async def authorize(asked: Attributes, sources: Sources, *, with_selectors: bool) -> Decision:
-    """The decision about a request.
+    """Decide about a request.
 
     Raises:
-        LookupFailed, KubeError: something that has to be known could not be found out.
+        LookupFailed, KubeError: a necessary lookup failed.
         ValueError: the request's field selector is invalid.
     """
     if not asked.user.startswith(NODE_AGENT_USER_PREFIX) or NODE_AGENTS_GROUP not in asked.groups:
@@ -174,7 +176,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def equalities(selector: Selector) -> set[tuple[str, str]]:
-    """The fields that have to have a certain value, with it. Raises ValueError: for what is no field selector."""
+    """Return fields that must have a certain value, with it.
+
+    Raises:
+        ValueError: the field selector is invalid.
+    """
     found = set()
     for requirement in selector.requirements:
         if requirement.operator not in {"In", "NotIn"} or len(requirement.values) != 1:

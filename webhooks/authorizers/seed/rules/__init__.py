@@ -1,1 +1,1 @@
-"""What gardenlets may do: `authorize` decides about requests, `restriction` about what they write."""
+"""Rules for gardenlets: `authorize` decides about requests, `restriction` about the objects they write."""

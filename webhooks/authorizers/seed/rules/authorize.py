@@ -1,7 +1,7 @@
-"""Decisions about requests of gardenlets, from the table of their rights.
+"""Decide about requests of gardenlets by the table of their rights.
 
 Members of the group of gardenlets without a valid name are denied everything. Users that are no gardenlets, and rights
-that all users have, are left to the next authorizer. All else is denied.
+that all users have, are left to the next authorizer. All other requests are denied.
 """
 
 from gardener.garden.seed_graph import Graph

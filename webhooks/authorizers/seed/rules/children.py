@@ -24,13 +24,13 @@ from kube.resources import Resource
 from webhooks.authorizers.seed.rules.common import Objection, Write, node_of, uses_no_more
 
 _LONGEST_TOKEN = timedelta(hours=25)
-"""One that gardenlets write; theirs live for a day, and clocks differ."""
+"""Maximum lifetime of bootstrap tokens; gardenlets create them for a day, and clocks differ."""
 _LONGEST_ACCOUNT_TOKEN = 3600
 _ACCOUNT_TOKEN, _BOOTSTRAP_TOKEN = "kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"
 
 
 def managed_seed_stays(write: Write, graph: Graph) -> Iterator[Objection]:
-    """It stays with its Shoot, refers to nothing more, and does not ask for new credentials."""
+    """Refuse another Shoot, additional references, and requests for new credentials."""
     before, now = node_of(write, write.old), node_of(write, write.new)
     if not write.old or not write.new:
         return
@@ -70,7 +70,7 @@ def token(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def _is_for_one_seed(write: Write, graph: Graph) -> Iterator[Objection]:
-    """By its groups, which the API server puts into requests for certificates. The id is a truncated hash."""
+    """Check the groups of a token, which the API server puts into certificate requests; the id is a truncated hash."""
     child = graph.child(write.seed, kubernetes.SECRETS, write.key)
     wanted = BootstrapToken(write.seed if child is None else child.key.name, write.seed).extra_groups
     for obj in filter(None, (write.old, write.new)):
@@ -84,7 +84,7 @@ def _is_for_one_seed(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def account(write: Write, graph: Graph) -> Iterator[Objection]:
-    """Outside the own namespace: those with which a request for a certificate was made may only be deleted."""
+    """Check ServiceAccounts outside the Seed's namespace: after the certificate request, they may only be deleted."""
     if write.verb != "create" or write.key.namespace == namespace_of(write.seed):
         return
     if write.subresource and not _is_short(at(write.new, "spec", "expirationSeconds")):
@@ -110,7 +110,7 @@ def binding(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def _child_needs_credentials(write: Write, graph: Graph, resource: Resource) -> Iterator[Objection]:
-    """Their holder becomes the Seed, so there are none while its gardenlet has a valid certificate."""
+    """Refuse credentials while the child's gardenlet has a valid certificate: their holder becomes the Seed."""
     child = graph.child(write.seed, resource, write.key)
     if child is None:
         if write.key.name not in {
@@ -134,7 +134,7 @@ def _decoded(value: object) -> str:
 
 
 def no_account_token(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG001 - as the other rules
-    """Kubernetes writes the token of any ServiceAccount of the namespace into such a Secret."""
+    """Refuse Secrets that Kubernetes fills with the token of any ServiceAccount of the namespace."""
     is_one = write.new.get("type") == _ACCOUNT_TOKEN
     if write.verb == "create" and is_one and write.key.namespace != namespace_of(write.seed):
         yield Objection(f'Secrets of the type "{_ACCOUNT_TOKEN}" are refused; request the token of the ServiceAccount')

@@ -18,7 +18,7 @@ class Write:
     Attributes:
         new: empty for a deletion.
         old: empty for a creation.
-        confirmed: of `unconfirmed`, what has the label of the Seed.
+        confirmed: references of `unconfirmed` that have the label of the Seed.
     """
 
     seed: str

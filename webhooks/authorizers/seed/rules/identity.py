@@ -1,4 +1,4 @@
-"""Values in the status of a Shoot from which names derive."""
+"""Status fields of a Shoot from which names derive."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def identity_of_shoot(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def projects_in(write: Write) -> Iterator[Reference]:
-    """Projects on which the answer depends beside the objects of the Seed."""
+    """Projects on which the decision depends, in addition to objects of the Seed."""
     if write.resource == garden.SHOOTS:
         project, _ = parse_technical_id(text(mapping(write.new.get("status")).get("technicalID")))
         yield from [Reference(garden.PROJECTS, Key("", project))] if project else []

@@ -1,8 +1,8 @@
-"""Labels by which programs of the garden act on objects that a gardenlet may create.
+"""Labels through which programs of the garden act on objects that a gardenlet may create.
 
 Secrets in `garden` with a role are domains and credentials that all Seeds get. ServiceAccounts of Seeds get the rights
-of the extension that a label names. Labels of a Seed are those by which operators select it for extensions and Shoots:
-its gardenlet chooses them when it registers a Seed, and afterwards only others change those.
+of the extension that a label names. Operators select a Seed by its labels for extensions and Shoots: its gardenlet
+chooses them when it registers the Seed, and afterwards only others change those.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ from webhooks.authorizers.seed.rules.common import Objection, Write, node_of
 ROLES = frozenset(
     {*(each.removesuffix(".old") for each in SECRETS_OF_SHOOT), *CONFIG_MAPS_OF_SHOOT, *INTERNAL_SECRETS_OF_SHOOT}
 )
-"""Roles of what gardenlets publish of a Shoot in its namespace."""
+"""Roles of objects that gardenlets publish for a Shoot in its namespace."""
 _OF_ISSUERS = frozenset({"shoot-service-account-issuer"})
-"""Of what they publish for the garden's issuer. Elsewhere, in `garden`, it is a setting for all Seeds."""
+"""Roles of Secrets published for the garden's issuer; in `garden` they are a setting for all Seeds."""
 
 
 def no_foreign_role(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG001 - as the other rules
-    """Sets no role but that of something that belongs to a Shoot."""
+    """Allow only roles of objects that belong to a Shoot."""
     role = labels(write.new).get(keys.ROLE, "")
     permitted = _OF_ISSUERS if write.key.namespace == KEYS_NAMESPACE else ROLES
     if role and role not in permitted and role != labels(write.old).get(keys.ROLE, ""):
@@ -39,7 +39,7 @@ def no_foreign_role(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa:
 
 
 def no_foreign_extension(write: Write, graph: Graph) -> Iterator[Objection]:
-    """Names no extension that the Seed does not have."""
+    """Allow only the name of an extension that the Seed has."""
     name = labels(write.new).get(keys.CONTROLLER_REGISTRATION_NAME, "")
     if name and not graph.uses(write.seed, garden.CONTROLLER_REGISTRATIONS, Key("", name)):
         label = f"{keys.CONTROLLER_REGISTRATION_NAME}={name}"
@@ -47,7 +47,7 @@ def no_foreign_extension(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def keeps_marks(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG001 - as the other rules
-    """Changes neither cordons nor owners of its Seed: with an owner, it would go and could be registered again."""
+    """Refuse changes of cordons and owners of the own Seed: with an owner, it could be deleted and registered again."""
     if write.key.name != write.seed or not write.new:
         return
     before, now = annotations(write.old), annotations(write.new)
@@ -63,7 +63,7 @@ def _owners(seed: Object) -> list[Object]:
 
 
 def keeps_selected(write: Write, graph: Graph) -> Iterator[Objection]:
-    """Changes labels by which operators select the Seed only to values that they have entered; a new Seed has any."""
+    """Allow labels by which operators select the Seed only with values that they have entered; a new Seed has any."""
     name = write.key.name
     managed_seed = graph.get(garden.MANAGED_SEEDS, Key(NAMESPACE, name))
     if not write.new or (write.resource == garden.SEEDS and not write.old and managed_seed is None):
@@ -73,7 +73,7 @@ def keeps_selected(write: Write, graph: Graph) -> Iterator[Objection]:
     before, now = dict(node_of(write, write.old).labels), dict(node_of(write, write.new).labels)
     for label in sorted(before.keys() | now.keys()):
         value = now.get(label)
-        # Gardenlets write their Gardenlet themselves: what is not in it has not been removed by others.
+        # Gardenlets write their own Gardenlet object: a label missing there was not removed by others.
         counts = [each for each in entered if value is not None or each == garden.MANAGED_SEEDS]
         if before.get(label) == value or derived(label) or any(entered[each].get(label) == value for each in counts):
             continue

@@ -1,7 +1,7 @@
-"""Why a gardenlet may not write an object as it is: it is not, or would not be, that of its Seed.
+"""Reasons to refuse a write of a gardenlet: the object does not, or would not, belong to its Seed.
 
-`authorize` sees no objects, and of those that are created not even the name. Here both are known. Which objects a
-gardenlet may write is in the table of rights; the other modules have rules about their content.
+`authorize` sees no objects, and not even the name of a created one. Here both are known. The table of rights lists the
+objects that a gardenlet may write; the other modules have rules about their content.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ BY_THEMSELVES = frozenset(
         garden.SHOOTS,
     }
 )
-"""Kinds whose objects say to which Seed they belong."""
+"""Kinds whose objects name the Seed to which they belong."""
 
 
 def objection(write: Write, graph: Graph) -> Objection | None:
-    """None: it may."""
+    """Return the first objection; None if the write is permitted."""
     if not _belongs(write, graph):
         return Objection(f'object does not belong to seed "{write.seed}"')
     for rule in (*_RULES.get(write.resource, ()), _within_limits):
@@ -54,7 +54,7 @@ def _belongs(write: Write, graph: Graph) -> bool:
 
 
 def _within_limits(write: Write, graph: Graph) -> Iterator[Objection]:
-    """By at least one row of the table."""
+    """Check that at least one row of the table permits the changes."""
     rights = list(_rights(write, graph))
     if not rights:
         yield Objection(f"secret {write.key} is not owned by the ManagedSeed that uses it: others decide about it")
@@ -70,7 +70,7 @@ def _within_limits(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def _rights(write: Write, graph: Graph) -> Iterator[Right]:
-    """Rows that permit the write, as far as the object belongs to the Seed by itself or the graph says so."""
+    """Rows that permit the write, if the object belongs to the Seed by itself or by the graph."""
     if write.resource in BY_THEMSELVES:
         yield from TABLE.about(write.resource, write.verb, write.subresource)
         return
@@ -80,7 +80,7 @@ def _rights(write: Write, graph: Graph) -> Iterator[Right]:
 
 
 def _is_made_for_child(write: Write, graph: Graph) -> bool:
-    """The gardenlet has made these credentials of a ManagedSeed: then that is their controller."""
+    """Whether the gardenlet made these credentials for a ManagedSeed, which is then their controller."""
     made_for = text((controller_of(write.old or write.new) or {}).get("uid"))
     children_of = graph.children(write.seed, write.resource, write.key)
     return bool(made_for) and any(made_for == child.uid for child in children_of)

@@ -1,8 +1,8 @@
-"""Objects may not be made to use more than before: whatever the Seed's objects use, its gardenlet may read.
+"""Objects may not use more than before, since a gardenlet may read everything that objects of its Seed use.
 
-Exceptions are what a gardenlet has to enter: the bucket of its Seed, credentials for it, and its own Seed and Gardenlet
-with credentials that others have confirmed for the Seed: by a label of the credentials, or by referring to them in the
-Seed, its ManagedSeed or its Gardenlet.
+Exceptions are references that a gardenlet has to enter: the bucket of its Seed, credentials for it, and its own Seed
+and Gardenlet with credentials that others have confirmed for the Seed: by a label of the credentials, or by referring
+to them in the Seed, its ManagedSeed or its Gardenlet.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from webhooks.authorizers.seed.rules.common import Objection, Write, added, node
 
 
 def seed_stays(write: Write, graph: Graph) -> Iterator[Objection]:
-    """It is given to no other Seed, unless a backup follows its Shoot."""
+    """Refuse another Seed, except for a backup that follows its Shoot."""
     if not write.new:
         return
     permitted = {write.seed, *node_of(write, write.old).seeds}
@@ -32,7 +32,7 @@ def seed_stays(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def buckets(write: Write, graph: Graph) -> Iterator[Objection]:
-    """A backup is in the bucket of the Seed; one that is copied is in that of the Shoot's former Seed."""
+    """Allow the bucket of the Seed; the source of a copied backup may be in that of the Shoot's former Seed."""
     for each in added(write):
         own = graph.seed(write.seed)
         if graph.has(write.seed, each.resource, each.key) or (own is not None and own.uid == each.key.name):
@@ -49,7 +49,7 @@ def _is_bucket_of_entry(write: Write, graph: Graph, bucket: Reference) -> bool:
 
 
 def credentials_of_bucket(write: Write, graph: Graph) -> Iterator[Objection]:
-    """Those that its Seed names, or that were generated for it."""
+    """Allow credentials that the Seed names, or that were generated for the bucket."""
     own = graph.seed(write.seed)
     generated = Reference(kubernetes.SECRETS, Key(NAMESPACE, f"{GENERATED_PREFIX}{write.key.name}"))
     for each in added(write):
@@ -58,7 +58,7 @@ def credentials_of_bucket(write: Write, graph: Graph) -> Iterator[Objection]:
 
 
 def credentials_of_seed(write: Write, graph: Graph) -> Iterator[Objection]:
-    """Its own Seed refers to what is confirmed for it; one that is made from a template to what the template names."""
+    """Allow confirmed references in the own Seed; in a Seed made from a template, those of the template."""
     child = graph.template(write.seed, write.key.name)
     for each in _entered(write):
         if write.key.name == write.seed:
@@ -102,7 +102,7 @@ def unconfirmed(write: Write, graph: Graph) -> list[Reference]:
 
 
 def confirms_nothing(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG001 - as the other rules
-    """Those who may read credentials confirm them, not gardenlets."""
+    """Refuse labels that confirm credentials: users who may read these set them, not gardenlets."""
     before = labels(write.old)
     for name, value in labels(write.new).items():
         if name.startswith(keys.USABLE_BY_SEED_PREFIX) and before.get(name) != value:

@@ -1,6 +1,6 @@
-"""What a Shoot gets that its author has not written, as far as it follows from the Shoot alone.
+"""Defaults of a Shoot that depend on the Shoot alone.
 
-Constant defaults are in the schema; here is what depends on other fields, and what is there only with workers.
+Constant defaults are in the schema; these depend on other fields, or apply only with workers.
 """
 
 import random
@@ -20,7 +20,7 @@ from webhooks.rules.shapes import child, items
 GARDEN = "garden"
 _MOST_PODS = 1 << 20
 _LONG_GRACE = "2m0s"
-"""In which nodes that do not answer count as ready, by default, before Kubernetes 1.27."""
+"""Default before Kubernetes 1.27 for the time in which unresponsive nodes count as ready."""
 _ADDONS = {"addons": {"kubernetesDashboard": {"enabled": False, "authenticationMode": "token"}}}
 _WITH_WORKERS = {
     "kubernetes": {
@@ -59,7 +59,7 @@ def set_defaults(write: Write) -> None:
 
 
 def agree_on_profile(spec: Object) -> None:
-    """`cloudProfile` and `cloudProfileName`, which it replaces, name the same CloudProfile."""
+    """Align `cloudProfile` with the deprecated `cloudProfileName`."""
     name, reference = text(spec.get("cloudProfileName")), mapping(spec.get("cloudProfile"))
     if not reference and name:
         spec["cloudProfile"] = {"kind": CLOUD_PROFILES.kind, "name": name}
@@ -73,7 +73,7 @@ def agree_on_profile(spec: Object) -> None:
 
 
 def _set_missing(obj: Object, defaults: Object) -> None:
-    """Also in the objects that there are."""
+    """Set missing fields, recursively in existing objects."""
     for name, value in defaults.items():
         found = obj.get(name)
         if found is None:
@@ -83,7 +83,7 @@ def _set_missing(obj: Object, defaults: Object) -> None:
 
 
 def set_defaults_of_version(write: Write) -> None:
-    """For `mutations`, when the full version is known."""
+    """Set defaults for `mutations`, when the full version is known."""
     spec, version = write.own_spec(), kubernetes_version(write.spec)
     kubernetes = child(spec, "kubernetes")
     _set_what_is_not_forbidden(write, spec, version)
@@ -98,7 +98,7 @@ def set_defaults_of_version(write: Write) -> None:
 
 
 def _set_what_is_not_forbidden(write: Write, spec: Object, version: Version | None) -> None:
-    """What newer versions of Kubernetes forbid; see `gardener.garden.maintenance.repairs`."""
+    """Set fields that newer versions of Kubernetes forbid; see `gardener.garden.maintenance.repairs`."""
     kubernetes = spec["kubernetes"]
     if kubernetes.get("clusterAutoscaler") is not None and (version is None or version < (1, 33)):
         _set_missing(kubernetes["clusterAutoscaler"], {"maxEmptyBulkDelete": 10})
@@ -111,7 +111,7 @@ def _set_what_is_not_forbidden(write: Write, spec: Object, version: Version | No
 
 
 def _gives_up_long_grace(write: Write, version: Version | None) -> bool:
-    """What was the default of the former version becomes that of the new one."""
+    """Whether a default of the former version has to become that of the new one."""
     before, path = kubernetes_version(write.old_spec), ("kubernetes", "kubeControllerManager", "nodeMonitorGracePeriod")
     if before is None or version is None or not before < (1, 27) <= version:
         return False
@@ -138,19 +138,19 @@ def _set_maintenance(write: Write, spec: Object) -> None:
 
 
 def _some_hour() -> Object:
-    hour = random.randrange(23)  # noqa: S311 - so that not all clusters are maintained at once
+    hour = random.randrange(23)  # noqa: S311 - spreads the maintenance of clusters over the day
     return {"begin": f"{hour:02}0000+0000", "end": f"{hour + 1:02}0000+0000"}
 
 
 def _set_node_mask(write: Write, spec: Object, manager: Object, own: list[Object]) -> None:
-    """Args: own: kubelet's settings of single pools."""
+    """Set the mask; `own` are kubelet's settings of single pools."""
     if manager.get("nodeCIDRMaskSize") is None:
         before = at(write.old_spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
         manager["nodeCIDRMaskSize"] = before or _node_mask(spec, own)
 
 
 def _node_mask(spec: Object, own: list[Object]) -> int:
-    """A node has twice as many addresses as it may have Pods."""
+    """Mask with twice as many addresses for a node as it may have Pods."""
     if ip_families(spec) == ["IPv6"]:
         return 64
     given: list[int] = [

@@ -1,7 +1,7 @@
-"""The domain of a Shoot, and who serves it.
+"""Domain of a Shoot, and its DNS provider.
 
-Everybody gets a domain below a default domain of the garden; who brings a domain brings a provider for it, the primary
-one. Both are settled when the Shoot gets its Seed. Reads `SECRETS`, `PROJECTS`, `SHOOTS`.
+Every Shoot gets a domain below a default domain of the garden; users with their own domain supply its provider, the
+primary one. Both are settled when the Shoot gets its Seed. Reads `SECRETS`, `PROJECTS`, `SHOOTS`.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def is_unmanaged(shoot_spec: Object) -> bool:
 
 
 def set_dns(write: Write) -> None:
-    """When there is a Seed: a domain, and a primary provider for one that is not ours."""
+    """Set the domain once there is a Seed, and a primary provider for a domain that is not ours."""
     if write.is_deleting or not write.spec.get("seedName"):
         return
     if write.is_update and write.old_spec.get("seedName"):
@@ -67,7 +67,7 @@ def set_dns(write: Write) -> None:
 
 
 def _keep_primary(write: Write) -> None:
-    """A provider that loses the flag, and nothing else, keeps it."""
+    """Keep the primary flag of a provider that loses only this flag."""
     before = primary(write.old_spec)
     if before is not None and primary(write.spec) is None:
         for each in providers(write.spec):
@@ -88,7 +88,7 @@ def _is_default(domain: str, ours: list[str]) -> bool:
 
 
 def dns_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     if not write.spec.get("dns"):
         return
     domain = domain_of(write.spec)
@@ -165,7 +165,7 @@ def _is_open(write: Write) -> bool:
 
 
 def _domain_of_all(write: Write, domain: str, ours: list[str]) -> Iterator[Finding]:
-    """Domains below it are those of others."""
+    """Refuse domains that contain domains of other users."""
     internal = internal_domain(write.garden)
     everybodys = [*ours, *([] if internal is None else [internal.domain])]
     if is_public_suffix(domain):
@@ -195,10 +195,10 @@ def _secondary_errors(shoot_spec: Object) -> Iterator[FieldError]:
 
 
 def _taken(write: Write, domain: str) -> Iterator[Finding]:
-    """No other Shoot of the garden has this domain, nor one above or below it.
+    """Refuse a domain if another Shoot of the garden has it, or one above or below it.
 
-    Of other projects, only those count above and below that are served: who names the domain of another does not keep
-    its owner from using it. Below default domains, names cannot meet.
+    In other projects, domains above and below count only if they are served: a Shoot that names another user's domain
+    does not keep its owner from using it. Below default domains, names cannot collide.
     """
     own, garden = Key(write.namespace, write.name), write.garden
     same = list(garden.by(SHOOTS, domains, domain))
@@ -221,7 +221,7 @@ def _counts(write: Write, shoot: Object) -> bool:
 
 
 def dns_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: with a Seed, the primary provider stays, and so does its type."""
+    """Rule for `changes`: with a Seed, the primary provider and its type stay."""
     before = primary(write.old_spec) if seed_name(write.old) else None
     if before is None:
         return

@@ -1,4 +1,4 @@
-"""How rules read a Shoot."""
+"""Access to fields of a Shoot for rules."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from webhooks.garden.common.write import Write
 WORKERS = "spec.provider.workers"
 VERSION = "spec.kubernetes.version"
 PODS_OF_KUBELET = 110
-"""Pods on a node, where kubelet has no other setting."""
+"""Pods on a node, unless kubelet is configured otherwise."""
 WORKERLESS = "this field should not be set for workerless Shoot clusters"
 
 
@@ -26,12 +26,12 @@ def workers_of(write: Write) -> list[Object]:
 
 
 def pools_of(write: Write) -> list[Pool]:
-    """For validation: mutations may put something in the place of what stands here."""
+    """Return the pools for validation, since mutations may replace them."""
     return [Pool(f"{WORKERS}[{index}]", worker) for index, worker in enumerate(_listed(write.spec))]
 
 
 def own_version(worker: Object) -> str:
-    """Version of Kubernetes; empty: that of the control plane."""
+    """Version of Kubernetes; empty if it is that of the control plane."""
     return (worker.get("kubernetes") or {}).get("version") or ""
 
 
@@ -40,7 +40,7 @@ def image_of(worker: Object) -> Object:
 
 
 def stored_pools(write: Write) -> dict[str, Object]:
-    """By name."""
+    """Return the stored pools by name."""
     return {worker.get("name") or "": worker for worker in _listed(write.old_spec)}
 
 
@@ -50,7 +50,7 @@ def _listed(shoot_spec: Object) -> list[Object]:
 
 
 def most_pods(shoot_spec: Object) -> int:
-    """On a node of any pool."""
+    """Return the maximum number of Pods on a node of any pool."""
     kubelets = [each for worker in _listed(shoot_spec) if (each := at(worker, "kubernetes", "kubelet"))]
     kubelets.append(at(shoot_spec, "kubernetes", "kubelet") or {})
     return max((most for each in kubelets if (most := each.get("maxPods"))), default=PODS_OF_KUBELET)
@@ -70,7 +70,7 @@ def status(shoot: Object) -> Object:
 
 
 def encrypted_resources(shoot_spec: Object) -> set[str]:
-    """That are to be encrypted beside Secrets."""
+    """Resources that have to be encrypted in addition to Secrets."""
     return set(texts(at(shoot_spec, "kubernetes", "kubeAPIServer", "encryptionConfig", "resources")))
 
 
@@ -79,7 +79,7 @@ def ip_families(shoot_spec: Object) -> list[str]:
 
 
 def project_of(write: Write) -> Object | None:
-    """The project whose namespace this is."""
+    """Project of the namespace."""
     return next(iter(write.garden.by(PROJECTS, users.namespaces, Key("", write.namespace))), None)
 
 

@@ -1,4 +1,4 @@
-"""Files that a Shoot supplies for its API server: configurations of admission plugins, and Secrets and ConfigMaps."""
+"""Files of a Shoot for its API server: configurations of admission plugins, and Secrets and ConfigMaps."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ def plugin_errors(write: Write) -> Iterator[Finding]:
 
 
 def contents(write: Write) -> Iterator[Content]:
-    """Files that it names now, and did not before. Later changes of their objects are checked when they are written."""
+    """Return new references to files. Later changes of their objects are checked when they are written."""
     before = {(each.purpose, each.name) for each in _files(write.old_spec)}
     for each in _files(write.spec):
         if (each.purpose, each.name) not in before:

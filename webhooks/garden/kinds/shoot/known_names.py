@@ -1,4 +1,4 @@
-"""Feature gates and admission plugins are known to their version of Kubernetes: no program starts with another name."""
+"""Feature gates and admission plugins that a version of Kubernetes knows: no program starts with any other."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +15,7 @@ _COMPONENTS = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeP
 
 
 def unknown_names(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     version = kubernetes_version(write.spec)
     for component in _COMPONENTS:
         given = at(write.spec, "kubernetes", component, "featureGates")

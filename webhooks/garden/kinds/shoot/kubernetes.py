@@ -1,6 +1,6 @@
 """Versions of Kubernetes, which rise by one minor version at a time, and settings of kubelet.
 
-Pools are not ahead of the control plane. Kubelet has settings for all pools, and for those that have their own.
+Pools are not ahead of the control plane. Kubelet has settings for all pools, and for single ones.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from webhooks.garden.kinds.shoot.fields import VERSION, kubernetes_version, own_
 
 
 def versions(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     kubernetes = write.spec.get("kubernetes") or {}
     given = kubernetes.get("version") or ""
     control_plane = parse_version(given)
@@ -45,7 +45,7 @@ def _skew(path: str, pool: Version, control_plane: Version) -> Iterator[FieldErr
 
 
 def version_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`."""
+    """Rule for `changes`."""
     old, new = kubernetes_version(write.old_spec), kubernetes_version(write.spec)
     yield from _change(VERSION, old, new, skips=False)
     before = stored_pools(write)
@@ -72,7 +72,7 @@ def _change(path: str, old: Version | None, new: Version | None, *, skips: bool)
 
 _HOUR = 3600.0
 _NO_SWAP_SINCE = (1, 30)
-"""Instead of UnlimitedSwap."""
+"""NoSwap replaces UnlimitedSwap from this version on."""
 _AT_LEAST = (("containerLogMaxFiles", 2), ("podPidsLimit", 100), ("maxPods", 0), ("evictionMaxPodGracePeriod", 0))
 
 
@@ -112,7 +112,7 @@ def _kubelet_errors(path: str, kubelet: Object, version: Version | None) -> Iter
 
 
 def _amount_errors(path: str, amount: object) -> Iterator[FieldError]:
-    """A quantity, or a percentage."""
+    """Check a quantity or percentage."""
     if not isinstance(amount, str):
         return
     if amount.endswith("%"):

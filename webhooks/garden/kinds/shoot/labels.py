@@ -1,4 +1,4 @@
-"""Labels by which the extensions of a Shoot find it, and that those extensions are there.
+"""Labels by which the extensions of a Shoot find it, and the check that those extensions are registered.
 
 Reads `CONTROLLER_REGISTRATIONS`.
 """
@@ -28,7 +28,7 @@ from webhooks.garden.kinds.shoot.fields import Pool, image_of, pools_of, workers
 
 
 def set_labels(write: Write) -> None:
-    """An image that is filled in by this very request gets its label with the next one."""
+    """Set the labels. An image that this request fills in gets its label with the next request."""
     set_extension_labels(write.new, _labels(write))
 
 
@@ -53,7 +53,7 @@ def _labels(write: Write) -> Iterator[str]:
 
 
 def _extensions(write: Write) -> set[str]:
-    """Those that all Shoots have, and its own, without what it has turned off."""
+    """Types of the extensions that all Shoots have, and of its own, except disabled ones."""
     for_all = globally_enabled(write.garden, workerless=not workers_of(write))
     own = {text(each.get("type")): each.get("disabled") is True for each in write.spec.get("extensions") or ()}
     if not own:

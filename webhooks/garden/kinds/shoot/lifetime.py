@@ -1,8 +1,8 @@
-"""How a Shoot comes to its end: when its lifetime is over, and who deletes it.
+"""End of a Shoot: expiration of its lifetime, and users who may delete it.
 
-The time of its end is an annotation. Its users may put it off, but not for longer than the Quotas of its credentials
-allow. What two people have to delete (see `gardener.garden.dual_approval`), one alone neither deletes nor brings to its
-end earlier. Reads `PROJECTS`, `MANAGED_SEED_SETS`, and what `quota` reads.
+The time of its end is an annotation. Its users may postpone it, but not for longer than the Quotas of its credentials
+allow. If two people have to delete a Shoot (see `gardener.garden.dual_approval`), one alone can neither delete it nor
+bring its end forward. Reads `PROJECTS`, `MANAGED_SEED_SETS`, and the kinds that `quota` reads.
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot.quota import quotas_of
 
 _OWN_LABELS = "gardener.cloud"
-"""The domain of labels that controllers keep."""
+"""Domain of labels that controllers manage."""
 
 
 def approval_of(write: Write, shoot: Object) -> Object | None:
-    """The rule that a Shoot, old or new, is under."""
+    """Return the rule that applies to a Shoot, old or new."""
     return dual_approval.approval_for(shoot, write.garden.by(PROJECTS, users.namespaces, Key("", write.namespace)))
 
 
 def refusal(write: Write, shoot: Object) -> str:
-    """Why the user may not delete the stored Shoot; empty: they may."""
+    """Return the reason why the user may not delete the stored Shoot; empty if they may."""
     approval = approval_of(write, shoot)
     if approval is None or dual_approval.exempts(approval, write.user.name):
         return ""
@@ -40,7 +40,7 @@ def refusal(write: Write, shoot: Object) -> str:
 
 
 def kept_under_rule(write: Write) -> Iterator[Finding]:
-    """For `changes`: with other labels the rule may not be about the Shoot any more."""
+    """Rule for `changes`: other labels could exempt the Shoot from the rule."""
     if write.is_deleting or not write.changed("metadata", "labels") or approval_of(write, write.new) is not None:
         return
     if not _is_bookkeeping(write) and (reason := refusal(write, write.old)):
@@ -62,12 +62,12 @@ def _is_bookkeeping(write: Write) -> bool:
 
 _PATH = f"metadata.annotations[{keys.SHOOT_EXPIRATION}]"
 _SKEW = timedelta(days=1)
-"""Between the clocks of who writes and who checks an end with `NOTICE`; much, since it costs nothing."""
+"""Maximum difference of the clocks that set and check an end with `NOTICE`; large, since it costs nothing."""
 _BINDINGS = ("credentialsBindingName", "secretBindingName")
 
 
 def expiration_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     written = annotations(write.new).get(keys.SHOOT_EXPIRATION)
     if written is not None and _end(write.new) is None:
         yield invalid(_PATH, written, "must be a time such as 2026-01-31T12:00:00Z")
@@ -83,7 +83,7 @@ def lifetime_of_new(write: Write) -> Iterator[Finding]:
 
 
 def lifetime_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: how far the end may be put off, also by other credentials."""
+    """Rule for `changes`: limits postponement of the end, also by other credentials."""
     if _is_moved(write) or any(write.changed("spec", field) for field in _BINDINGS):
         yield from _too_long(write)
 
@@ -104,13 +104,13 @@ def _too_long(write: Write) -> Iterator[Finding]:
 
 
 def _is_notice(write: Write) -> bool:
-    """Whether the controller gives the Shoot its first end."""
+    """Whether the controller sets the first end of the Shoot."""
     is_first = write.is_update and _end(write.old) is None
     return is_first and not is_person(write.user.name) and approval_of(write, write.old) is not None
 
 
 def _allowed_days(write: Write) -> int | None:
-    """None: its Quotas set no limit."""
+    """Return the days allowed by its Quotas; None if there is no limit."""
     lifetimes = (spec(quota).get("clusterLifetimeDays") for quota in quotas_of(write))
     return min((each for each in lifetimes if isinstance(each, int)), default=None)
 
@@ -126,7 +126,7 @@ def _is_after(until: datetime, now: datetime, days: int) -> bool:
 
 
 def end_not_brought_forward(write: Write) -> Iterator[Finding]:
-    """For `changes`."""
+    """Rule for `changes`."""
     if not write.is_deleting and _is_moved(write) and _is_forward(write) and (reason := refusal(write, write.old)):
         yield Denial(f"two people have to delete the Shoot, so one alone cannot bring its end forward: {reason}", _PATH)
 
@@ -150,9 +150,9 @@ def _end(shoot: Object) -> datetime | None:
         return None
 
 
-# --- who deletes it
+# --- deletion
 #
-# Controllers do when it has reached its end: its lifetime is over, or it is a replica of a set that is to have fewer
+# Controllers delete it at its end: its lifetime is over, or its set has to have fewer replicas.
 
 
 _SAME_USER = (
@@ -162,7 +162,7 @@ _SAME_USER = (
 
 
 def by_two_people(write: Write) -> Iterator[Denial]:
-    """For `deletions`."""
+    """Rule for `deletions`."""
     if is_deleting(write.new) or not (reason := refusal(write, write.new)):
         return
     if not is_person(write.user.name) and (has_expired(write) or _is_scaled_in(write)):

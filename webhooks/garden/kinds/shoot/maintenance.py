@@ -1,4 +1,4 @@
-"""The maintenance time window, and hibernation: schedules, and when a cluster may go to sleep."""
+"""Maintenance time window, and hibernation: schedules, and conditions for hibernating a cluster."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -23,7 +23,7 @@ from webhooks.garden.kinds.shoot.fields import encrypted_resources, is_to_hibern
 _WINDOW = "spec.maintenance.timeWindow"
 _SCHEDULES = "spec.hibernation.schedules"
 _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
-"""All days that there are come within a few years from here."""
+"""Start of a search: all existing days occur within a few years from here."""
 
 
 # --- maintenance
@@ -93,12 +93,12 @@ def _zone(location: str) -> ZoneInfo | timezone | None:
 
 @cache
 def _knows_zones() -> bool:
-    """Whether the host has the database of time zones; images without it are made."""
+    """Whether the host has the database of time zones, which some images lack."""
     return bool(available_timezones())
 
 
 def schedule_warnings(write: Write) -> Iterator[str]:
-    """About expressions that no time fits, and clusters that sleep when they are to be maintained."""
+    """Warn about expressions that never match, and clusters that hibernate in their maintenance time window."""
     for index, schedule in enumerate(_schedules(write.spec)):
         for field in ("start", "end"):
             expression = schedule.get(field)
@@ -116,7 +116,11 @@ def schedule_warnings(write: Write) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _ever_comes(expression: str) -> bool:
-    """Raises ValueError."""
+    """Whether there is any time that matches.
+
+    Raises:
+        ValueError: the expression is invalid.
+    """
     return parse_cron(expression).next(_LEAP_YEAR) is not None
 
 
@@ -131,7 +135,11 @@ def _is_in_window(write: Write, schedule: Object, expression: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _falls_into_window(expression: str, offset: timedelta, begin: str, end: str) -> bool:
-    """Raises: ValueError: these are no moments."""
+    """Whether any matching time is in the window.
+
+    Raises:
+        ValueError: the expression or the window is invalid.
+    """
     cron, window = parse_cron(expression), parse_window(begin, end)
     if not isinstance(cron, Cron):
         return False
@@ -143,7 +151,7 @@ def _falls_into_window(expression: str, offset: timedelta, begin: str, end: str)
 
 
 def hibernation_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: whether the cluster may go to sleep now."""
+    """Rule for `changes`: whether the cluster may hibernate now."""
     if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
         return
     path = "spec.hibernation.enabled"
@@ -162,7 +170,7 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
 
 
 def hibernation_stays(write: Write) -> Iterator[Finding]:
-    """For `changes`: what moves to another Seed is awake, or sleeps, until it is there."""
+    """Rule for `changes`: a Shoot that moves to another Seed stays awake, or hibernated."""
     if is_to_hibernate(write.old_spec) != is_to_hibernate(write.spec) and _moves(write.old):
         yield forbidden("spec.hibernation.enabled", "must not change while the Shoot moves to another Seed")
 
@@ -174,7 +182,7 @@ def _moves(shoot: Object) -> bool:
 
 
 def availability_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: a cluster that sleeps cannot become highly available."""
+    """Rule for `changes`: a hibernated cluster cannot become highly available."""
     path = ("controlPlane", "highAvailability")
     sleeps = is_to_hibernate(write.spec) or status(write.old).get("hibernated") is True
     if sleeps and at(write.spec, *path) is not None and at(write.old_spec, *path) is None:

@@ -1,4 +1,4 @@
-"""Networks of a Shoot: their form, what the Seed fills in, and that they are apart from those of the Seed.
+"""Networks of a Shoot: their form, defaults from the Seed, and that they do not overlap those of the Seed.
 
 Reads `SEEDS`.
 """
@@ -21,7 +21,7 @@ _PATHS = {field: f"spec.networking.{field}" for field in _FIELDS}
 
 
 def set_networks(write: Write) -> None:
-    """What the Seed proposes, where nothing is given."""
+    """Set missing networks to those that the Seed proposes."""
     seed = _seed(write)
     if seed is None or write.is_deleting:
         return
@@ -43,13 +43,13 @@ def _networks(shoot_spec: Object) -> dict[str, str]:
 
 
 def type_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     if workers_of(write) and not at(write.spec, "networking", "type"):
         yield required("spec.networking.type", "must provide a networking type")
 
 
 def network_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     networks = _networks(write.spec)
     for path, network in networks.items():
         yield from canonical_errors(path, network)

@@ -1,4 +1,4 @@
-"""What is asked of the controllers of a Shoot: operation annotations, tasks, forced deletion."""
+"""Requests to the controllers of a Shoot: operation annotations, tasks, forced deletion."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ _FORCES = (
 
 
 def asks(write: Write) -> bool:
-    """Whether something is to be done at once; see `webhooks.garden.common.operations`."""
+    """Whether an UPDATE requests immediate work; see `webhooks.garden.common.operations`."""
     confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
     flipped = is_to_hibernate(write.spec) != is_to_hibernate(write.old_spec)
     asked = _operation_asks(write)
@@ -55,7 +55,7 @@ def _operation_asks(write: Write) -> bool:
 
 
 def operation_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     found = annotations(write.new)
     operation, planned = found.get(keys.OPERATION, ""), found.get(keys.MAINTENANCE_OPERATION, "")
     if not operation and not planned:
@@ -108,7 +108,7 @@ def _is_settled(shoot: Object) -> bool:
 
 
 def set_tasks(write: Write) -> None:
-    """What the next pass has to do besides; nothing is asked for twice."""
+    """Add tasks for the next pass, each only once."""
     wanted = list(dict.fromkeys(_tasks(write)))
     before = [task.strip() for task in annotations(write.new).get(keys.TASKS, "").split(",") if task.strip()]
     if set(wanted) - set(before):
@@ -133,7 +133,9 @@ def _tasks(write: Write) -> Iterator[str]:
 
 
 def remember_retry(write: Write) -> None:
-    """Changes that wait for the maintenance time window are tried there even if the last operation has failed."""
+    """Mark changes that wait for the maintenance time window to be tried there even if the last operation has
+    failed.
+    """
     confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
     if write.is_update and confined and write.changed("spec") and last_operation(write.old).get("state") == "Failed":
         set_annotation(write.new, keys.NEEDS_RETRY, "true")
@@ -143,7 +145,7 @@ def remember_retry(write: Write) -> None:
 
 
 def force_deletion_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`."""
+    """Rule for `changes`."""
     name = keys.CONFIRM_FORCE_DELETION
     path, was_set = _path(name), is_truthy(annotations(write.old).get(name))
     if was_set and not is_truthy(annotations(write.new).get(name)):
@@ -162,6 +164,6 @@ def force_deletion_changes(write: Write) -> Iterator[Finding]:
 
 
 def force_deletion_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`: not on a new Shoot."""
+    """Rule for `checks`: a new Shoot cannot have forced deletion."""
     if write.is_create and is_truthy(annotations(write.new).get(keys.CONFIRM_FORCE_DELETION)):
         yield forbidden(_path(keys.CONFIRM_FORCE_DELETION), "force-deletion annotation cannot be set on creation")

@@ -1,6 +1,6 @@
-"""The cloud profile of a Shoot: it fills in full versions and images of machines, and all that is chosen must be in it.
+"""Cloud profile of a Shoot: it supplies full versions and images of machines, and all choices must be in it.
 
-Nothing is refused that does not change: see `ratcheted`. Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
+Unchanged values are never refused: see `ratcheted`. Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,12 +33,12 @@ from webhooks.garden.kinds.shoot.fields import (
 from webhooks.rules.shapes import child
 
 _FULL = 3
-"""Parts of a version of Kubernetes."""
+"""Number of parts of a full version of Kubernetes."""
 _SOON = timedelta(days=14)
 
 
 def profile_of(write: Write, shoot_spec: Object) -> Object | None:
-    """The spec of the profile, with what the project changes in it; None: there is none (yet)."""
+    """Spec of the profile, with the project's changes; None if there is none (yet)."""
     resource, name = profiles.profile_of(shoot_spec)
     found = write.garden.need(resource, name, write.namespace if resource.namespaced else "")
     if found is None:
@@ -47,7 +47,7 @@ def profile_of(write: Write, shoot_spec: Object) -> Object | None:
 
 
 def _with_parent(write: Write, profile: Object) -> Object | None:
-    """What the status of a project's own profile says, or is going to say; None: it has no parent (yet)."""
+    """Merge a project's own profile into its parent, as its status does or will do; None if it has no parent (yet)."""
     found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
     parent = next((each for each in found if each is not None), None)
     return None if parent is None else profiles.merged(spec(parent), spec(profile))
@@ -57,7 +57,7 @@ def _with_parent(write: Write, profile: Object) -> Object | None:
 
 
 def set_versions(write: Write) -> None:
-    """`1.30`, `1` or nothing becomes the highest such version that is neither expired nor a preview."""
+    """Replace `1.30`, `1` or no version by the highest such version that is neither expired nor a preview."""
     if write.is_deleting:
         return
     kubernetes = child(write.own_spec(), "kubernetes")
@@ -101,9 +101,10 @@ def _highest(offered: Iterable[str], prefix: str, most: Version | None) -> str |
 
 
 def set_images(write: Write) -> None:
-    """A pool without image, or without version of it, has what it had before, or else what the profile has first.
+    """Complete images: a pool without image, or without version of it, keeps its former one, or gets the profile's
+    first.
 
-    It does not keep a version that stops to suit it with this request, if the image has a higher one that does.
+    A version that no longer suits the pool after this request is replaced if the image has a higher one that does.
     """
     if write.is_deleting:
         return
@@ -145,7 +146,7 @@ def _is_higher(image: Object, than: Object) -> bool:
 
 
 def _default_image(profile: Object, name: str, worker: Object, kubelet: Version | None, now: datetime) -> Object | None:
-    """The latest version, of the first image that has one which suits the pool; an expired one only if all are."""
+    """Return the latest version, of the first image that has one for the pool; an expired one only if all are."""
     expired = None
     for image in mappings(profile.get("machineImages")):
         if name not in {"", image.get("name")}:
@@ -173,7 +174,7 @@ def _latest_image(offered: Iterable[Object], now: datetime) -> Object | None:
 
 
 class _Choices(NamedTuple):
-    """What there is to choose from, by name."""
+    """Choices of the profile, by name."""
 
     versions: dict[str, Object]
     images: dict[str, Object]
@@ -182,7 +183,7 @@ class _Choices(NamedTuple):
     volume_types: dict[str, Object]
     region: str
     zones: dict[str, Object]
-    """Of the region."""
+    """Zones of the region."""
     now: datetime
 
 
@@ -196,7 +197,7 @@ def offered(write: Write) -> Iterator[Finding]:
     resource, name = profiles.profile_of(write.spec)
     if profile is not None:
         yield from (Denial(str(error), error.path) for error in _errors(write, profile))
-    elif name:  # It is a finding of its own that none is named.
+    elif name:  # Another rule reports that none is named.
         message = f'could not find the cloud profile of the Shoot: {resource.kind} "{name}" not found'
         yield Denial(message, "spec.cloudProfile")
 
@@ -228,7 +229,7 @@ def _errors(write: Write, profile: Object) -> Iterator[FieldError]:
 
 
 def _version_errors(choices: _Choices, path: str, version: str, *, is_new: bool) -> Iterator[FieldError]:
-    """Those that have one already may keep an expired one, or go to it."""
+    """Check a version; existing clusters and pools may keep an expired one, or change to it."""
     found = choices.versions.get(version)
     if found is None or (is_new and is_expired(found, choices.now)):
         allowed = [name for name, each in choices.versions.items() if not (is_new and is_expired(each, choices.now))]
@@ -236,7 +237,7 @@ def _version_errors(choices: _Choices, path: str, version: str, *, is_new: bool)
 
 
 def _pool_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | None) -> Iterator[FieldError]:
-    """Args: stored: the pool as it was; None: it is new."""
+    """Check a pool; `stored` is its former state, None if it is new."""
     path, worker = pool
     machine, zones = worker.get("machine") or {}, worker.get("zones") or []
     if version := own_version(worker):
@@ -316,7 +317,7 @@ def _image_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | 
 
 
 def _back_to_expired(path: str, found: Object, image: Object, before: Object) -> Iterator[FieldError]:
-    """A pool may go up to an expired version, as maintenance does; not down, nor to that of another image."""
+    """Allow a pool to go up to an expired version, as maintenance does; not down, nor to one of another image."""
     date, version = f"expired on {expiration(found):%Y-%m-%d}", text(image.get("version"))
     if image.get("name") != before.get("name"):
         detail = f"it {date}: a pool can go to another image only with a version that has not expired; choose such one"
@@ -328,7 +329,7 @@ def _back_to_expired(path: str, found: Object, image: Object, before: Object) ->
 
 
 def _images(choices: _Choices) -> list[str]:
-    """Of any pool: a finding is the same as before only if its text is."""
+    """Images for any pool, so that the text of a finding does not depend on the pool, and ratcheting works."""
     return [
         f"{name}:{text(version.get('version'))}"
         for name, image in choices.images.items()
@@ -344,7 +345,7 @@ def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Ite
     try:
         suits = parse_constraint(constraint)(kubelet)
     except ValueError:
-        return  # A finding about the profile, not about this Shoot.
+        return  # The profile causes this finding, not this Shoot.
     if not suits:
         yield forbidden(path, f"the image works with kubelet {constraint} only, which the version of the pool is not")
 
@@ -367,7 +368,7 @@ def _runtime_errors(path: str, supported: dict[str, set[str]], cri: Object) -> I
 def _volume_errors(
     choices: _Choices, path: str, volume: Object, worker: Object, storage: Object
 ) -> Iterator[FieldError]:
-    """Args: storage: of the machine type, if the volume is in its place."""
+    """Check a volume; `storage` is that of the machine type, if the volume replaces it."""
     name, types = volume.get("type") or "", choices.volume_types
     found = types.get(name)
     if name and (found is None or found.get("usable") is False):
@@ -409,7 +410,7 @@ def expired(write: Write) -> Iterator[str]:
 def _chosen(
     write: Write, versions: dict[str, Object], images: dict[tuple[str, str], Object]
 ) -> Iterator[tuple[str, str, Object]]:
-    """Field, version, and what the profile says about it."""
+    """Field, version, and the entry of the profile for it."""
     version = text(at(write.spec, "kubernetes", "version"))
     yield VERSION, version, versions.get(version, {})
     for pool in pools_of(write):

@@ -1,6 +1,6 @@
-"""Quotas of bindings: how much all Shoots that use them may have together.
+"""Quotas of bindings: resources that all their Shoots may use together.
 
-Reads `QUOTAS`, `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `SHOOTS`, and what `profile` reads.
+Reads `QUOTAS`, `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `SHOOTS`, and the kinds that `profile` reads.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def quota_of_new(write: Write) -> Iterator[Finding]:
 
 
 def quota_of_change(write: Write) -> Iterator[Finding]:
-    """For `changes`: only of one that may need more than before."""
+    """Rule for `changes`: only of Shoots that may need more than before."""
     if not write.is_deleting and (_gets_ingress(write) or _has_other_pools(write)):
         yield from _exceeded(write)
 
@@ -88,7 +88,7 @@ _BINDINGS = ((SECRET_BINDINGS, users.secret_bindings), (CREDENTIALS_BINDINGS, us
 
 
 def _others(write: Write, quota: Object) -> Iterator[Object]:
-    """The other Shoots that use a binding with this quota."""
+    """Other Shoots that use a binding with this quota."""
     own = Key(write.namespace, write.name)
     for resource, index in _BINDINGS:
         for binding in write.garden.by(resource, users.quotas, key(quota)):
@@ -98,7 +98,7 @@ def _others(write: Write, quota: Object) -> Iterator[Object]:
 
 
 def _usage(write: Write, shoot_spec: Object) -> dict[str, Decimal]:
-    """What a Shoot in the namespace of the request may have at most; what its profile does not know counts nothing."""
+    """Maximum usage of a Shoot in the namespace of the request; types missing in its profile count as zero."""
     profile = profile_of(write, shoot_spec) or {}
     machines = {text(each.get("name")): each for each in mappings(profile.get("machineTypes"))}
     volumes = {text(each.get("name")): each for each in mappings(profile.get("volumeTypes"))}

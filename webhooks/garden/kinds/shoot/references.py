@@ -57,7 +57,9 @@ def _resource(reference: Object) -> tuple[Resource | None, str]:
 
 
 def reading_rights(write: Write) -> Iterator[Right]:
-    """For `rights`: who gives an object to extensions, or moves to other credentials, may read these."""
+    """Rule for `rights`: users must be allowed to read objects that they give to extensions, and changed
+    credentials.
+    """
     if wanted := _resources(write.spec):
         before = _resources(write.old_spec)
         what = "shoot cannot reference a resource you are not allowed to read"
@@ -85,7 +87,7 @@ def _reading(resource: Resource, name: str, namespace: str, denial: str, path: s
 
 
 def binding_of(write: Write, spec: Object) -> Object | None:
-    """The SecretBinding or CredentialsBinding of a Shoot in this namespace."""
+    """Return the SecretBinding or CredentialsBinding of a Shoot in this namespace."""
     if name := text(spec.get("credentialsBindingName")):
         return write.garden.get(CREDENTIALS_BINDINGS, name, write.namespace)
     name = text(spec.get("secretBindingName"))
@@ -117,7 +119,7 @@ def binding_errors(write: Write) -> Iterator[Finding]:
 
 
 def binding_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: a SecretBinding may be replaced by a CredentialsBinding of the same Secret."""
+    """Rule for `changes`: a SecretBinding may be replaced by a CredentialsBinding of the same Secret."""
     if not write.old_spec.get("secretBindingName") or not write.spec.get("credentialsBindingName"):
         return
     before, now = _credentials(write, write.old_spec), _credentials(write, write.spec)
@@ -131,7 +133,7 @@ def _identity(reference: Object) -> tuple[str, ...]:
 
 
 def profile_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: a NamespacedCloudProfile may replace its parent."""
+    """Rule for `changes`: a NamespacedCloudProfile may replace its parent."""
     before, now = mapping(write.old_spec.get("cloudProfile")), mapping(write.spec.get("cloudProfile"))
     if now.get("kind") != NAMESPACED_CLOUD_PROFILES.kind or before.get("kind") in {None, now["kind"]}:
         return
@@ -150,7 +152,7 @@ def _managed_seed(write: Write) -> Object | None:
 
 
 def still_seed(write: Write) -> Iterator[Finding]:
-    """For `deletions`."""
+    """Rule for `deletions`."""
     if _managed_seed(write) is not None:
         message = "since it is still referenced by a managed seed"
         yield Denial(f"cannot delete shoot {write.namespace}/{write.name} {message}")
@@ -169,7 +171,7 @@ def fit_for_seed(write: Write) -> Iterator[Finding]:
 
 
 def seed_stays(write: Write) -> Iterator[Finding]:
-    """For `changes`: what the Seed has taken from the Shoot that it runs on."""
+    """Rule for `changes`: settings that the Seed has taken from its Shoot stay."""
     managed = _managed_seed(write)
     if managed is None or write.is_deleting:
         return
@@ -185,7 +187,7 @@ def seed_stays(write: Write) -> Iterator[Finding]:
 
 
 def _stays_awake(write: Write, managed: Object) -> Iterator[Finding]:
-    """Its gardenlet runs in it, and so do the control planes of all Shoots of the Seed."""
+    """Refuse hibernation: its gardenlet runs in it, and so do the control planes of all Shoots of the Seed."""
     seed = text(mapping_at(managed, "metadata").get("name"))
     for field, is_set in (
         ("enabled", at(write.spec, "hibernation", "enabled") is True),

@@ -1,6 +1,6 @@
-"""Where a Shoot runs: the Seed that the scheduler, or a user with the right to it, has chosen.
+"""Seed of a Shoot, chosen by the scheduler or by a user with the right to it.
 
-Reads `SEEDS`, `SHOOTS`, `PROJECTS`, and what `profile` reads.
+Reads `SEEDS`, `SHOOTS`, `PROJECTS`, and the kinds that `profile` reads.
 """
 
 from collections.abc import Iterator
@@ -111,7 +111,9 @@ def capacity(write: Write) -> Iterator[Limit]:
 
 
 def binding_right(write: Write) -> Iterator[Right]:
-    """For `rights`: who may update the subresource `shoots/binding`, which no server serves, may choose the Seed."""
+    """Rule for `rights`: the right to update subresource `shoots/binding`, which no server serves, permits to choose
+    the Seed.
+    """
     if write.spec.get("seedName") != write.old_spec.get("seedName"):
         yield Right(
             verb="update",
@@ -127,7 +129,7 @@ def binding_right(write: Write) -> Iterator[Right]:
 
 
 def seed_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: leaving a Seed, moving to another, and what must not change meanwhile."""
+    """Rule for `changes`: leaving a Seed, moving to another, and fields that must not change meanwhile."""
     before, now = seed_name(write.old), text(write.spec.get("seedName"))
     if before and not now:
         yield Denial(f"{SEED_NAME} is already set to '{before}' and cannot be changed to 'nil'", SEED_NAME)
@@ -148,13 +150,13 @@ def _backups(write: Write, before: str, now: str) -> Iterator[Finding]:
 
 
 def _changes_more(write: Write, *, is_move: bool) -> bool:
-    """Whether more changes than the Seed. What its first Seed leads admission to fill in is no change."""
+    """Whether more than the Seed changes. Values that admission fills in because of the first Seed do not count."""
     new, old = _without_seed(write.spec), _without_seed(write.old_spec)
     return new != old if is_move else not _holds(new, old)
 
 
 def _holds(new: Any, old: Any) -> bool:
-    """Whether all that was there is there still; more may have come."""
+    """Whether the new value contains all of the old one; additions are permitted."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(field in new and _holds(new[field], value) for field, value in old.items())
     if isinstance(old, list) and isinstance(new, list):
@@ -167,7 +169,7 @@ def _without_seed(shoot_spec: Object) -> Object:
 
 
 def is_frozen(write: Write) -> bool:
-    """Whether changes of the spec are refused for now, whoever makes them."""
+    """Whether changes of the spec are refused for now, regardless of the user."""
     return any(_freezes(write))
 
 
@@ -187,7 +189,7 @@ def _freezes(write: Write) -> Iterator[str]:
 
 
 def _moving(shoot: Object) -> str | None:
-    """Why nothing may change while the control plane moves."""
+    """Return the reason why nothing may change while the control plane moves."""
     wanted, actual = seed_name(shoot), text(status(shoot).get("seedName"))
     if wanted and actual and wanted != actual:
         return "shoot spec cannot be changed because shoot has been rescheduled to a new seed"
@@ -199,7 +201,7 @@ def _moving(shoot: Object) -> str | None:
 
 
 def moving(write: Write) -> Iterator[Finding]:
-    """For `deletions`."""
+    """Rule for `deletions`."""
     kind, state = (text(last_operation(write.new).get(field)) for field in ("type", "state"))
     wanted, actual = seed_name(write.new), text(status(write.new).get("seedName"))
     if kind == "Migrate" or (kind == "Restore" and state != "Succeeded") or (wanted and actual and wanted != actual):
@@ -209,7 +211,7 @@ def moving(write: Write) -> Iterator[Finding]:
 
 
 def annotation_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: on a Seed in deletion, only the deletion of the Shoot can be confirmed."""
+    """Rule for `changes`: on a Seed in deletion, only the deletion of the Shoot can be confirmed."""
     seed = write.garden.get(SEEDS, seed_name(write.old)) if seed_name(write.old) else None
     if seed is None or not is_deleting(seed) or write.is_deleting:
         return
@@ -222,7 +224,7 @@ def annotation_changes(write: Write) -> Iterator[Finding]:
 
 
 def finalizer_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`: what controllers add cannot be there on creation."""
+    """Rule for `checks`: finalizers of controllers cannot exist on creation."""
     if write.is_create:
         for index, name in enumerate(finalizers(write.new)):
             if name in _PROTECTED_FINALIZERS:
@@ -230,7 +232,7 @@ def finalizer_errors(write: Write) -> Iterator[Finding]:
 
 
 def finalizer_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: the finalizer goes when everything of the cluster is gone."""
+    """Rule for `changes`: the finalizer is removed after everything of the cluster."""
     operation = last_operation(write.old)
     own = keys.GARDENER_FINALIZER
     gone = own in finalizers(write.old) and own not in finalizers(write.new)

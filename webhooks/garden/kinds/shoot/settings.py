@@ -39,7 +39,7 @@ LONGEST_NAMES = 21
 _HOUR = 3600.0
 _SMALLEST_MASK, _LARGEST_MASK = 16, 28
 _ANYTHING = 1e-9
-"""More than nothing."""
+"""Minimum in seconds of durations that must not be zero."""
 _SERVER = "spec.kubernetes.kubeAPIServer"
 _OIDC = f"{_SERVER}.oidcConfig"
 _DURATIONS: tuple[tuple[str, str, dict[str, tuple[float, float | None]]], ...] = (
@@ -65,7 +65,7 @@ _DURATIONS: tuple[tuple[str, str, dict[str, tuple[float, float | None]]], ...] =
         dict.fromkeys(("evictAfterOOMThreshold", "recommenderInterval", "updaterInterval"), (0.0, None)),
     ),
 )
-"""By component below `spec.kubernetes`, and part of it: the fields, and the seconds that they may be."""
+"""Permitted seconds of fields, by component below `spec.kubernetes` and part of it."""
 _OF_POOLS = ("maxNodeProvisionTime", "scaleDownUnneededTime", "scaleDownUnreadyTime")
 """Durations of the cluster autoscaler."""
 _TAINTS = ("ignoreTaints", "startupTaints", "statusTaints")
@@ -233,7 +233,7 @@ def _taint_errors(autoscaler: Object) -> Iterator[FieldError]:
 
 
 def mask_errors(write: Write) -> Iterator[Finding]:
-    """All nodes of all pools have a network of their own in that of the Pods, with addresses for all of their Pods."""
+    """The network of the Pods has room for the networks of all nodes, and these for all Pods of a node."""
     spec, found = write.spec, workers_of(write)
     networking: Object = spec.get("networking") or {}
     mask = at(spec, "kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
@@ -257,7 +257,7 @@ def mask_errors(write: Write) -> Iterator[Finding]:
 
 
 def encryption_changes(write: Write) -> Iterator[Finding]:
-    """For `changes`: data are encrypted anew when the list changes; one such change after the other."""
+    """Rule for `changes`: a change of the list encrypts data again, so only one such change at a time."""
     before, now = encrypted_resources(write.old_spec), encrypted_resources(write.spec)
     if before == now:
         return
@@ -272,7 +272,7 @@ def encryption_changes(write: Write) -> Iterator[Finding]:
 
 
 def deprecated(write: Write) -> Iterator[str]:
-    """For `deprecations`."""
+    """Rule for `deprecations`."""
     if write.spec.get("cloudProfileName") and not write.spec.get("cloudProfile"):
         yield "spec.cloudProfileName is deprecated: use spec.cloudProfile"
     if write.spec.get("secretBindingName") and write.changed("spec", "secretBindingName"):

@@ -1,4 +1,4 @@
-"""Shoots that are made from the template of a ManagedSeedSet: the template meets all checks of the spec alone.
+"""Shoots from the template of a ManagedSeedSet: the template passes all checks of the spec alone.
 
 Reads `PROJECTS`.
 """
@@ -48,18 +48,18 @@ SPEC_CHECKS = (
     maintenance.schedule_errors,
     tolerations.toleration_errors,
 )
-"""Of Shoots, too."""
+"""Checks of Shoots and of templates."""
 _PATH = "spec.shootTemplate"
 
 
 def room_in_names(write: Write) -> int | None:
-    """Characters beside the name of a new set in that of a Shoot; None: the set has its name already."""
+    """Characters left for numbers in names of a new set's Shoots; None if the set exists, or has no known project."""
     project = project_name(write) if write.is_create else ""
     return settings.LONGEST_NAMES - len(project) - len(write.name) if project else None
 
 
 def shoot_errors(write: Write) -> Iterator[Finding]:
-    """For `checks` of sets."""
+    """Rule for `checks` of sets."""
     pools = at(write.spec, "shootTemplate", "spec", "provider", "workers")
     if not pools:
         message = "workers cannot be empty in the Shoot template for a ManagedSeedSet"
@@ -70,7 +70,7 @@ def shoot_errors(write: Write) -> Iterator[Finding]:
 
 
 def shoot_changes(write: Write) -> Iterator[Finding]:
-    """For `changes` of sets: what the Shoots would refuse, which get the template when it changes."""
+    """Rule for `changes` of sets: refuses changes that the Shoots would refuse, which get a changed template."""
     before, made = _made(write.of_old()).new, _made(write).new
     changed = replace(write, new=made, old=before)
     yield from _of_template(kubernetes.version_changes(changed))
@@ -84,7 +84,7 @@ def _of_template(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _made(write: Write) -> Write:
-    """The request that makes a Shoot of the template."""
+    """Return the request that creates a Shoot from the template."""
     shoot = {
         **SHOOT.resource.type_meta,
         "metadata": {"namespace": write.namespace},

@@ -19,7 +19,7 @@ _PATH = "spec.tolerations"
 
 
 def set_tolerations(write: Write) -> None:
-    """A new Shoot has those that are the default of its project, unless it has the same key."""
+    """Add the default tolerations of the project to a new Shoot, unless it has the same key."""
     project = project_of(write) if write.is_create else None
     defaults = mappings_at(spec(project), "tolerations", "defaults") if project is not None else []
     if not defaults:
@@ -31,7 +31,7 @@ def set_tolerations(write: Write) -> None:
 
 
 def set_exposure(write: Write) -> None:
-    """What the exposure class says about scheduling is added, unless it contradicts what is there."""
+    """Add the scheduling of the exposure class, unless it contradicts existing values."""
     scheduling = _scheduling(write)
     if not scheduling or write.is_deleting:
         return
@@ -82,7 +82,7 @@ def exposure_conflicts(write: Write) -> Iterator[Finding]:
 
 
 def toleration_errors(write: Write) -> Iterator[Finding]:
-    """For `checks`."""
+    """Rule for `checks`."""
     if own := write.spec.get("tolerations"):
         yield from tolerations.list_errors(_PATH, own)
 

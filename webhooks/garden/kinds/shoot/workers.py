@@ -1,4 +1,4 @@
-"""Pools of worker nodes, and what a Shoot without any may not have."""
+"""Pools of worker nodes, and fields that a Shoot without any may not have."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from webhooks.garden.common.write import Write
 from webhooks.garden.kinds.shoot.fields import WORKERLESS, WORKERS, Pool, kubernetes_version, pools_of, workers_of
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
-"""Nodes have it until what they need is there."""
+"""Taint of nodes until their critical components are ready."""
 _ARCHITECTURES = ("amd64", "arm64")
 _ROOM_SINCE = (1, 27)
 _NOT_WORKERLESS = (
@@ -58,7 +58,7 @@ def workerless(write: Write) -> Iterator[Finding]:
 
 
 def room_errors(write: Write) -> Iterator[Finding]:
-    """From 1.27 on; until then there are clusters without."""
+    """Checked from Kubernetes 1.27 on; older clusters may lack the room."""
     version = kubernetes_version(write.spec)
     if version is None or version >= _ROOM_SINCE:
         yield from _too_small([pool for pool in pools_of(write) if _is_for_system_components(pool.worker)])
@@ -74,7 +74,9 @@ def worker_errors(write: Write) -> Iterator[Finding]:
 
 
 def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
-    """Components of the cluster are spread over zones; of pools with the same zones one has room for them."""
+    """Require pools for all zones: components of the cluster are spread, and one pool with the same zones needs
+    room.
+    """
     small = [pool for pool in pools if _is_small(pool.worker)]
     if small:
         served = {_zones(pool.worker) for pool in pools if not _is_small(pool.worker)}

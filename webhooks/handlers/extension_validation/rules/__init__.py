@@ -1,1 +1,1 @@
-"""How objects are decoded and compared, for all kinds: pure."""
+"""Decoding and comparison of objects of all kinds: pure."""

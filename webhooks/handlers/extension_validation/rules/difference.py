@@ -1,7 +1,7 @@
-"""What an update of a frozen spec would change, in the words of the original.
+"""Changes of a frozen spec by an update, in the words of the original.
 
-An entry reads `<path>: <new> != <old>`, in the order of the fields. Lists and maps that are empty equal such as are
-not set, quantities and times count by value. No entries: nothing that counts differs.
+An entry reads `<path>: <new> != <old>`, in the order of the fields. Empty lists and maps equal unset ones, quantities
+and times count by value. There are no entries if nothing that counts differs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _nothing(other: Any, pointer: str) -> str:
-    """What stands for a value that is not set, when the other one is."""
+    """Text for an unset value, depending on the other one."""
     if not pointer and isinstance(other, list | bytes):
         return "<nil slice>"
     return "<nil map>" if not pointer and isinstance(other, dict) else "<nil pointer>"
@@ -82,7 +82,7 @@ def _shown(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """As Go prints a value with %v; where it would print an address, the value that is there."""
+    """Format a value like Go's %v, but with the value instead of an address."""
     match value:
         case None:
             return "<nil>"
@@ -91,7 +91,7 @@ def _text(value: Any) -> str:
         case datetime():
             return format_time(value)
         case list() | bytes():
-            # No more elements than can be shown: a list may be as long as a request.
+            # A list may be as long as a request, so only as many elements as can be shown.
             return f"[{' '.join(map(_text, value[:_LONGEST_VALUE]))}]"
         case dict():
             some = sorted(value)[:_LONGEST_VALUE]

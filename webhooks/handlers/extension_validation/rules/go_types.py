@@ -1,19 +1,17 @@
 """Types of extension resources, made from the descriptions of their kinds.
 
-What a field may be, which fields there are and in which order: all that is in `gardener.api.extensions`. Messages of
-the original spell out differences as Go sees them, and a description does not know that: whether a field points to its
-value, what the type is called that it points to, and what the field is called where that is not its name in JSON. By
-convention
+`gardener.api.extensions` has the fields, their types and their order. Messages of the original report differences in
+terms of Go types, which a description lacks: whether a field is a pointer, the name of the type that it points to, and
+the name of the field if it differs from that in JSON. By convention
+- a field that is required holds its value, others are pointers; lists and maps may be nil;
+- a field is named as in JSON, with a capital letter or, if its first word is an acronym, capitals.
 
-- a field that is required holds its value, others point to it; lists and maps may be nil;
-- a field is called as in JSON, with a capital letter or, if its first word is an acronym, capitals.
-
-A dictionary has what is otherwise, by path, as Go would declare it:
+A dictionary has the exceptions, by path, as declarations in Go:
 
     "pools[].volume": "*Volume"                                  a pointer; of this package if none is named
-    "pools[].machineImage": "value"                              not required, and no pointer all the same
+    "pools[].machineImage": "value"                              not required, but no pointer
     "pools[].machineControllerManager": "Settings *v1beta1.Settings"    with the name of the field
-    "pools[].userData": "-"                                      the original does not have this field any more
+    "pools[].userData": "-"                                      removed from the original
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -39,15 +37,15 @@ _PRESERVED, _INT_OR_STRING = "x-kubernetes-preserve-unknown-fields", "x-kubernet
 
 
 def typed(definition: Definition, declarations: Declarations, *, status: Collection[str] = ()) -> type[Resource]:
-    """The type of a kind's objects.
+    """Return the type of a kind's objects.
 
     Args:
         definition: its description.
-        declarations: what is not by convention in the spec; and below `status.` in the status.
-        status: the fields of the status that rules read; all others may be anything.
+        declarations: exceptions from the convention in the spec; and below `status.` in the status.
+        status: fields of the status that rules read; all others may be anything.
 
     Raises:
-        ValueError: the declarations do not suit the description.
+        ValueError: the declarations do not fit the description.
     """
     kind = definition.resource.kind
     declared = {**_DECLARED, **declarations}
@@ -79,13 +77,13 @@ def _paths(schema: Schema, path: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """As Go declares a field. `pointer` is what it points to."""
+    """Declaration of a field in Go. `pointer` is the type that it points to."""
 
     name: str
     embedded: str
     pointer: str
     is_nil: bool
-    """Whether it may have no value."""
+    """Whether it may be nil."""
 
 
 def _struct(
@@ -100,7 +98,7 @@ def _struct(
         declared = _declared(field, inner, declaration, is_required=field in schema.get("required", ()))
         kind = _type(inner, declared.pointer, declarations, f"{path}{field}")
         attribute = f"{field}_" if field in _KEYWORDS else field
-        # A union that is made at run time.
+        # A union created at run time.
         fields.append((attribute, Union[kind, None], None) if declared.is_nil else (attribute, kind, _zero(kind)))  # noqa: UP007
         members.append(
             Member(
@@ -126,7 +124,11 @@ def _struct(
 
 
 def _declared(field: str, schema: Schema, declaration: str, *, is_required: bool) -> _Declared:
-    """Raises ValueError: nothing says what the type is called that the field points to."""
+    """Return the declaration of a field.
+
+    Raises:
+        ValueError: the type that the field points to has no name.
+    """
     words = declaration.split()
     own_type = words.pop() if words and (words[-1].startswith("*") or words[-1] == "value") else ""
     embedded, _, name = (words[0] if words else _go_name(field)).rpartition(".")
@@ -179,7 +181,7 @@ _BY_GO_TYPE: Mapping[str, Any] = {
 
 
 def _type(schema: Schema, pointer: str, declarations: Declarations, path: str) -> Any:
-    """How a value is decoded."""
+    """Return the type for decoding a value."""
     if pointer == "uint32":
         return Uint32
     if schema.get(_PRESERVED):

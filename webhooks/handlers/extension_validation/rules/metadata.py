@@ -1,6 +1,6 @@
-"""The rules that all objects keep, whatever their kind, as an API server has them for its own kinds.
+"""Rules for the metadata of all objects, as an API server applies them to its own kinds.
 
-Names repeat from object to object, so what was found of them is remembered.
+Names are the same in many objects, so the results of their checks are cached.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ class ObjectMeta(Typed):
 
 
 class Resource(Typed):
-    """The base of all kinds; each adds its `spec`."""
+    """Base of all kinds; each adds its `spec`."""
 
     api_version: str = ""
     kind: str = ""
@@ -61,7 +61,7 @@ _IMMUTABLE_FIELDS = (
 
 def object_errors(meta: ObjectMeta, *, namespaced: bool) -> Iterator[FieldError]:
     if prefix := meta.generate_name:
-        # A dash at its end is followed by what the API server makes up.
+        # The API server appends its generated part to a dash at the end.
         masked = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
         for problem in _subdomain_problems(masked):
             yield invalid("metadata.generateName", prefix, problem)
@@ -159,7 +159,7 @@ def _finalizer_errors(finalizers: Sequence[str]) -> Iterator[FieldError]:
 
 
 def _remembered(problems: Callable[[str], list[str]]) -> Callable[[str], tuple[str, ...]]:
-    """What is too long for any rule is not remembered: the memory stays small."""
+    """Cache the problems of values. Those that are too long for any rule are left out, to keep the cache small."""
     known = lru_cache(maxsize=1024)(lambda value: tuple(problems(value)))
 
     def look_up(value: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Objects with the types of their fields, for rules to read and for spelling out differences.
+"""Objects with typed fields, for rules and for messages about differences.
 
 The types of extension resources are made from the descriptions of their kinds, see `go_types`. A field that is None is
 not set; one of the wrong type is refused; unknown fields and nulls pass.
@@ -31,7 +31,7 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Measure:
-    """A text that counts by its value. No dataclass: msgspec would expect an object."""
+    """Text that is compared by its value. No dataclass, since msgspec would expect an object."""
 
     __slots__ = ("text", "value")
 
@@ -50,13 +50,13 @@ class Measure:
 
 
 class Quantity(Measure):
-    """`1` is `1000m`."""
+    """Quantity of Kubernetes: `1` equals `1000m`."""
 
     __slots__ = ()
 
 
 class Duration(Measure):
-    """`1m` is `60s`."""
+    """Duration of Go: `1m` equals `60s`."""
 
     __slots__ = ()
 
@@ -67,15 +67,16 @@ _LONGEST_MEASURE = 100
 
 
 def decode(typed: type[T], obj: Any, *, kind: str) -> T:
-    """Args: kind: what it is called in the error.
+    """Decode an object; `kind` is its name in the error.
 
-    Raises: Refusal: as an undecodable object, 400.
+    Raises:
+        Refusal: it cannot be decoded, 400.
     """
     try:
         try:
             return msgspec.convert(obj, typed, dec_hook=_special)
         except msgspec.ValidationError:
-            # Nulls are so rare that they may cost a second look.
+            # Nulls are so rare that they may cost a second pass.
             return msgspec.convert(_without_nulls(obj), typed, dec_hook=_special)
     except msgspec.ValidationError as error:
         raise Refusal(Errored(400, f"unable to decode into {kind}: {error}")) from None
@@ -92,7 +93,11 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _special(typed: type, value: Any) -> Any:
-    """Raises: ValueError: msgspec reports it as a field of the wrong type."""
+    """Decode a quantity or duration.
+
+    Raises:
+        ValueError: msgspec reports it as a field of the wrong type.
+    """
     if type(value) is str and len(value) <= _LONGEST_MEASURE:
         return _measure(typed, value)
     if typed is Quantity and type(value) in {int, float}:
@@ -120,11 +125,11 @@ class Member:
     embedded: str = ""
     pointer: str = ""
     empty: str = ""
-    """How the original prints it when it is not set."""
+    """Text of the original for an unset value."""
 
 
 def members(typed: type[Typed]) -> tuple[Member, ...]:
-    """The fields; how Go sees them is known of types that are made from a description."""
+    """Return the fields of a type, with Go declarations if it is made from a description."""
     return typed.declared or _plain_members(typed)
 
 
@@ -135,7 +140,7 @@ def _plain_members(typed: type[Typed]) -> tuple[Member, ...]:
 
 
 def value_at(obj: Typed, path: str) -> Any:
-    """What is at a path such as `spec.secretRef.name`; nothing on the way may be missing."""
+    """Return the value at a path such as `spec.secretRef.name`; all its parents must exist."""
     value: Any = obj
     for step in path.split("."):
         typed: type[Typed] = type(value)
@@ -149,7 +154,7 @@ def _attributes(typed: type[Typed]) -> dict[str, str]:
 
 
 def as_json(value: Any) -> Value:
-    """A value as the original would write it: what is not set is left out."""
+    """Return a value as the original would write it, without unset fields."""
     if isinstance(value, Typed):
         found = ((member.name, getattr(value, member.attribute)) for member in members(type(value)))
         return {name: as_json(part) for name, part in found if part is not None}

@@ -1,6 +1,6 @@
-"""URLs as package net/url of Go reads them, which decides what a registry may be called.
+"""URLs as Go's package net/url reads them, which decides about names of registries.
 
-Its errors are part of messages, so the steps stand in its order.
+Its errors are part of messages, so the order of the steps is the same.
 """
 
 import re
@@ -20,11 +20,15 @@ _PORT = re.compile(r"(:[0-9]*)?", re.ASCII)
 class Url(NamedTuple):
     scheme: str
     host: str
-    """With its port, if it has one."""
+    """Host with its port, if any."""
 
 
 def parse_url(text: str) -> Url:
-    """Raises: ValueError: with the error of net/url."""
+    """Parse a URL.
+
+    Raises:
+        ValueError: with the error of net/url.
+    """
     problem = "net/url: invalid control character in URL" if _CONTROL.search(text) else ""
     rest, _, fragment = text.partition("#")
     try:
