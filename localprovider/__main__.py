@@ -1,4 +1,4 @@
-"""The local provider: `python -m localprovider --config FILE`."""
+"""Entry point of the local provider: `python -m localprovider --config FILE`."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ def _compose() -> "Compose[LocalProviderConfiguration]":
 
 def main() -> None:
     begin()
-    # Late, since this takes most of the startup time.
+    # Imported late: this takes most of the startup time.
     from config import local_provider
     from gardener.distribution import version
     from process.program import Program, run

@@ -1,6 +1,4 @@
-"""Connections to the cluster of a Shoot as administrator, by the kubeconfig that the gardenlet keeps in its
-namespace.
-"""
+"""Connections to the cluster of a Shoot as administrator, by the gardenlet's kubeconfig in the Shoot's namespace."""
 
 import base64
 from collections.abc import AsyncIterator

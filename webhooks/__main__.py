@@ -5,7 +5,7 @@ from process.lifetime import begin
 
 def main() -> None:
     begin()
-    # Late, since this takes most of the startup time.
+    # Imported late: this takes most of the startup time.
     from webhooks.program import start
 
     start()

@@ -92,7 +92,7 @@ def _has_more(text: bytes, most: int) -> bool:
 
 
 def _has_too_many(text: bytes, most: int) -> bool:
-    """Whether too many values are outside of strings; text after a syntax error is irrelevant, as the parser stops
+    """Whether too many values are outside of strings. Text after a syntax error is irrelevant: the parser stops
     there.
     """
     text = text.replace(b"\\\\", b"").replace(b'\\"', b"")

@@ -78,9 +78,7 @@ class Config:
         return _with_paths({**config, self.connection: _without_kubeconfig(config.get(self.connection))}, here, files)
 
     def served(self, config: Object, *, ports: Ports, seed_kubeconfig: Path) -> bytes:
-        """Return the configuration with local servers, and with the seed's API server as clients outside of it reach
-        it.
-        """
+        """Return the configuration with local servers, and with the seed's API server as seen from outside the seed."""
         given = mapping(config.get("server"))
         server = {
             field: {**mapping(given.get(field)), "bindAddress": HOST, "port": ports[name]}

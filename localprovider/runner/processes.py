@@ -44,7 +44,7 @@ class Processes:
     """Processes of a supervisor.
 
     Args:
-        directory: logs and socket of the supervisor, which is removed if the directory is.
+        directory: logs and socket of the supervisor, removed when it ends.
         now: returns seconds of a monotonic clock.
     """
 

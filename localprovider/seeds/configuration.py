@@ -26,9 +26,7 @@ API_SERVER: Object = {
 
 
 def of_resource_manager() -> Object:
-    """Return the configuration as the gardenlet would write it, but without webhooks, which no API server calls
-    here.
-    """
+    """Return the configuration that the gardenlet would write, but without webhooks, which no API server calls here."""
     config = of_seed(name=RESOURCE_MANAGER)
     controllers = {**config["controllers"], "tokenInvalidator": {"enabled": False}}
     own = {name: value for name, value in config.items() if name not in {"server", "webhooks"}}

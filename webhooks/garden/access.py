@@ -56,7 +56,7 @@ class Access:
         """Return the rights that the user lacks, in their order.
 
         Raises:
-            Refusal: there are too many to check.
+            Refusal: there are too many to check, or too many pending requests of the user.
             KubeError: the API server refused a request, or could not be reached.
         """
         rights = list(rights)
@@ -71,6 +71,7 @@ class Access:
         """Return whether the user has a right.
 
         Raises:
+            Refusal: too many requests of the user are pending.
             KubeError: the API server refused the request, or could not be reached.
         """
         question = _question(user, right)
@@ -86,6 +87,7 @@ class Access:
         """Read objects that are missing in the caches into these; return whether any exists.
 
         Raises:
+            Refusal: too many requests of the user are pending.
             KubeError: the API server refused a request, or could not be reached.
         """
 
@@ -113,6 +115,7 @@ class Access:
         """Return errors in the contents of objects that a request names.
 
         Raises:
+            Refusal: too many requests of the user are pending.
             KubeError: the API server refused a request, or could not be reached.
         """
         found = list[Finding]()

@@ -55,7 +55,7 @@ _OF_POOLS = ("kubernetes", "machine", "maximum", "name", "volume", "zones")
 
 
 def lean_shoot(shoot: Object) -> Object:
-    """Projection of a Shoot to fields that rules of others read: there are many, and most fields are their own
+    """Projection of a Shoot to fields that other objects' rules read: there are many, mostly with unrelated
     settings.
     """
     whole, meta = spec(shoot), metadata(shoot)

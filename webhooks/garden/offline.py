@@ -116,7 +116,7 @@ def _check_by_rules(kind: Kind, schema: Schema, obj: Object) -> Report:
 
 
 def _yielded(rules: Iterable[Callable[[Write], Iterable[T]]], write: Write, left_out: list[LeftOut]) -> list[T]:
-    """Return the results of the rules, each up to its first access to another object, on which earlier results don't
+    """Return the results of each rule up to its first access to another object, on which earlier results don't
     depend.
     """
     found: list[T] = []

@@ -18,9 +18,7 @@ _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
 def shape_of(definition: Definition, *, bounded: bool = True) -> Shape:
-    """Return the shape of a kind; without bounds for objects that may have been stored under a more permissive
-    schema.
-    """
+    """Return the shape of a kind; unbounded for objects that may have been stored under a more permissive schema."""
     fields = {
         name: _type(inner, bounded)
         for name, inner in definition.schema["properties"].items()

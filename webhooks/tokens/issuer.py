@@ -60,7 +60,7 @@ def read(data: Mapping[str, object], *, secret: Key) -> Issuer:
     Raises:
         CannotIssue: the data are incomplete or invalid.
     """
-    # Late, to save memory in servers that issue no tokens.
+    # Imported late, to save memory in servers that issue no tokens.
     from kube.jwt import UnusableKey, read_signing_key, read_verification_key
 
     try:

@@ -37,7 +37,7 @@ class Kubeconfigs:
             Refused: the user lacks the right, the request is invalid, or the Shoot is not ready for it yet.
             KubeError: the garden refused a request, or could not be reached.
         """
-        # Late, to save memory in servers that issue none.
+        # Imported late, to save memory in servers that issue none.
         from webhooks.tokens.shoot_kubeconfig import CannotIssue, NoAuthority, issue
 
         kind = {"apiVersion": AUTHENTICATION_API, "kind": role.request_kind}

@@ -88,9 +88,7 @@ async def _note(seed: Client, worker: Object, sizes: dict[str, int] | None) -> N
 
 
 async def _have(shoot: Client, worker: Object, pool: Object, nodes: list[Object], *, size: int | None) -> bool:
-    """Whether all Nodes of the pool exist and are ready; `nodes` are those of all pools, `size` is None if
-    hibernated.
-    """
+    """Whether all Nodes of the pool are ready; `nodes` are those of all pools, `size` is None if hibernated."""
     namespace, region = key(worker).namespace, text(spec(worker).get("region"))
     is_asleep = size is None
     checksum = "" if is_asleep else await _checksum(shoot, pool)

@@ -130,9 +130,8 @@ _STATUS = {"StatefulSet": {"replicas": 0, "availableReplicas": 0}, "HorizontalPo
 def _with_status(obj: Object, kind: str) -> Object:
     """Add the numbers that the status of each kind has once an API server has processed it.
 
-    The original writes them as zeros where they are missing in every answer, and so does this webhook, for
-    equal answers. In a cluster it has no effect: API servers send objects that have them, and take no status from a
-    patch.
+    The original writes missing ones as zeros whenever it answers, and so does this webhook, for equal answers. In a
+    cluster it has no effect: API servers send objects that have them, and take no status from a patch.
     """
     status: Object = obj.get("status") or {}
     missing = {name: zero for name, zero in _STATUS.get(kind, {}).items() if status.get(name) is None}

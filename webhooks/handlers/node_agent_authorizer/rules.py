@@ -22,9 +22,7 @@ CONTROL_PLANE_SECRETS = (
     "shoot-access-kube-scheduler",
     "shoot-access-cluster-admin",
 )
-"""Secrets for machines with a control plane, which look like all others; clients with these Secrets have all their
-rights.
-"""
+"""Secrets for machines with a control plane, which look like all others. A client with these has all their rights."""
 
 
 class LookupFailed(Exception):

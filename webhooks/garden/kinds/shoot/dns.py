@@ -126,7 +126,7 @@ def _provider_errors(path: str, provider: Object) -> Iterator[FieldError]:
 
 
 def public_suffix_errors(write: Write) -> Iterator[Finding]:
-    """The domain is none below which all may have domains."""
+    """Refuse a domain below which all may have domains."""
     domain = domain_of(write.spec)
     if domain and _is_open(write) and is_public_suffix(domain):
         yield forbidden(_DOMAIN, f"{domain} is a public suffix, below which all may have domains - use one below it")

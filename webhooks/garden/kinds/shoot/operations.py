@@ -133,9 +133,7 @@ def _tasks(write: Write) -> Iterator[str]:
 
 
 def remember_retry(write: Write) -> None:
-    """Mark changes that wait for the maintenance time window to be tried there even if the last operation has
-    failed.
-    """
+    """Mark changes that wait for the maintenance time window, to be tried there even after a failed operation."""
     confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
     if write.is_update and confined and write.changed("spec") and last_operation(write.old).get("state") == "Failed":
         set_annotation(write.new, keys.NEEDS_RETRY, "true")

@@ -57,9 +57,7 @@ def _resource(reference: Object) -> tuple[Resource | None, str]:
 
 
 def reading_rights(write: Write) -> Iterator[Right]:
-    """Rule for `rights`: users must be allowed to read objects that they give to extensions, and changed
-    credentials.
-    """
+    """Rule for `rights`: users must be allowed to read objects given to extensions, and changed credentials."""
     if wanted := _resources(write.spec):
         before = _resources(write.old_spec)
         what = "shoot cannot reference a resource you are not allowed to read"

@@ -111,9 +111,7 @@ def capacity(write: Write) -> Iterator[Limit]:
 
 
 def binding_right(write: Write) -> Iterator[Right]:
-    """Rule for `rights`: the right to update subresource `shoots/binding`, which no server serves, permits to choose
-    the Seed.
-    """
+    """Rule for `rights`: setting the Seed needs the right to update `shoots/binding`, which no server serves."""
     if write.spec.get("seedName") != write.old_spec.get("seedName"):
         yield Right(
             verb="update",

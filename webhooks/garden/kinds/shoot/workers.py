@@ -74,9 +74,7 @@ def worker_errors(write: Write) -> Iterator[Finding]:
 
 
 def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
-    """Require pools for all zones: components of the cluster are spread, and one pool with the same zones needs
-    room.
-    """
+    """Refuse pools smaller than their zones, over which components are spread, unless one with equal zones has room."""
     small = [pool for pool in pools if _is_small(pool.worker)]
     if small:
         served = {_zones(pool.worker) for pool in pools if not _is_small(pool.worker)}
