@@ -292,7 +292,7 @@ def serving_check(name: str, server: HttpServer) -> HealthCheck:
 
 
 def _any_certificate() -> ssl.SSLContext:
-    """Return a context that accepts any certificate, which is checked elsewhere and may be for other names."""
+    """Return a context that accepts any certificate: only the connection is checked, and the names may differ."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
