@@ -1,4 +1,4 @@
-"""What the controller manager consists of, beside what all programs do; see `process.composition`."""
+"""Composition of the controller manager; parts common to all programs are in `process.composition`."""
 
 from collections.abc import Sequence
 

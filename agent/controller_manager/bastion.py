@@ -1,10 +1,10 @@
-"""The controller `bastion`: Bastions go when they have expired, are too old, or their Shoot is gone or elsewhere.
+"""The controller `bastion`: deletes Bastions that have expired, are too old, or whose Shoot is gone or on another Seed.
 
 Bastions   all changes, those of the status alone a moment later; and a timer for the end of each
 Shoots     that are deleted or move: their Bastions
 
-What is known of Shoots may be a moment old, and a Bastion is mostly made right after something happened to its Shoot.
-So before one is deleted for its Shoot's sake, the API server is asked for that Shoot.
+The cache of Shoots may lag, and most Bastions are created right after a change of their Shoot. So the Shoot is read
+from the API server before a Bastion is deleted because of it.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from kube.runtime.priorities import CHANGE, RESYNC
 from kube.runtime.status import StatusWriter
 
 TIME_TO_LIVE = timedelta(hours=1)
-"""After a heartbeat."""
+"""Lifetime of a Bastion after a heartbeat."""
 _BY_SHOOT = "shoot"
 _PATIENCE_SECONDS = 1.0
 moves_or_goes: Predicate[Object] = any_of(went, all_of(updated, changed("metadata.deletionTimestamp", "spec.seedName")))
@@ -42,7 +42,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bastion:
-    """What is kept of one."""
+    """Cached fields of a Bastion."""
 
     uid: str
     version: str
@@ -52,9 +52,9 @@ class Bastion:
     created: datetime | None
     expires: datetime | None
     asks_for_heartbeat: bool
-    """It has none yet, or somebody wants to keep it alive."""
+    """Whether the Bastion has no heartbeat yet, or a user requests to keep it alive."""
     is_kept_alive: bool
-    """By an annotation, which is removed after the heartbeat."""
+    """Whether an annotation requests to keep the Bastion alive; it is removed after the heartbeat."""
     is_deleting: bool
 
     @classmethod
@@ -75,7 +75,7 @@ class Bastion:
 
 
 def why_useless(bastion: Bastion, shoot: Object | None) -> str:
-    """What is wrong with its Shoot; empty: nothing."""
+    """Return the reason why the Shoot needs no Bastion; empty if it does."""
     if shoot is None:
         return "its Shoot does not exist"
     if is_deleting(shoot):
@@ -86,7 +86,7 @@ def why_useless(bastion: Bastion, shoot: Object | None) -> str:
 
 
 def end(bastion: Bastion, *, max_lifetime: timedelta) -> datetime | None:
-    """When it is to be deleted at the latest, as far as that is known."""
+    """Latest time of the deletion; None if unknown."""
     too_old = bastion.created + max_lifetime if bastion.created is not None else None
     return min((time for time in (too_old, bastion.expires) if time is not None), default=None)
 
@@ -116,7 +116,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _enqueue_changed(queue: Queue, change: Change[Bastion]) -> None:
-    """Most changes of the status are heartbeats, after which nothing is to be done but to wait longer."""
+    """Enqueue a Bastion; delay changes of the status alone, most of which are heartbeats and only extend the wait."""
     old, new = change.old, change.new
     if new is None:
         return
@@ -168,14 +168,14 @@ class Reconciler:
         return why_useless(bastion, live)
 
     async def _delete(self, key: Key, bastion: Bastion, reason: str) -> Result:
-        """As it was seen: one that has just got a heartbeat is looked at again."""
+        """Delete the Bastion unless it has changed; one with a new heartbeat is checked again."""
         if not await self.client.delete_if_exists(BASTIONS, key, uid=bastion.uid, resource_version=bastion.version):
             return Done()
         log.info("Deleted a Bastion", reason=reason)
         return Done()
 
     async def _record_heartbeat(self, key: Key, bastion: Bastion, now: datetime) -> None:
-        """In two writes, since status and metadata can't be written together; the second ends what asks for both."""
+        """Write status, then metadata, since one write can't cover both; the second write ends the request for both."""
         status = {
             "lastHeartbeatTimestamp": format_time(now),
             "expirationTimestamp": format_time(now + TIME_TO_LIVE),

@@ -1,11 +1,11 @@
-"""What a fresh garden lacks, made once by the leader: other programs of Gardener do not start, or fail, without it.
+"""Objects missing in a new garden, created once by the leader: other programs of Gardener need them to start or work.
 
 Secret with the role `global-monitoring`    users of the monitoring of seeds; gardenlets get it by the copies of
-                                            `seed.secrets`. Its labels are those by which the original's controller
-                                            manager knows its own, which it replaces after a hand-over.
+                                            `seed.secrets`. The original's controller manager finds its own by
+                                            these labels, and replaces it after a hand-over.
 ConfigMap `kube-system/cluster-identity`    only in a garden of our definitions: the original's API server makes its own
 
-No controller here needs either, so a garden where they can't be made is reported, and served.
+No controller here needs either, so a garden that refuses them is reported, and served.
 """
 
 import base64

@@ -1,11 +1,11 @@
 """The controller `csr-autoapprove`: approves the client certificates of gardenlets.
 
-It approves a client certificate that makes a gardenlet one of the seeds, and nothing else: the signer puts into the
-certificate what was asked for, whatever it is. Nothing is ever denied, since many others use the same signer.
+It approves a client certificate that makes a gardenlet one of the seeds, and nothing else: the signer copies the whole
+request into the certificate. Nothing is ever denied, since many others use the same signer.
 
 A bootstrap token without the name of a Seed is valid for new Seeds, without a ManagedSeed. One that names a Seed in its
 groups is valid for that alone; if a gardenlet wrote it, only while this is responsible for the ManagedSeed or is the
-Seed itself. A bootstrap ServiceAccount is valid for the Seed that it is named after. Admission sees to it that
+Seed itself. A bootstrap ServiceAccount is valid for the Seed that it is named after. Admission ensures that
 gardenlets write no others. The groups are those at the time of the request, so nothing depends on the id of the token.
 """
 
@@ -51,7 +51,7 @@ REASON = "AutoApproved"
 MESSAGE = "Auto approving gardenlet client certificate after SubjectAccessReview."
 _SERVICE_ACCOUNTS = f"system:serviceaccount:{NAMESPACE}:{BOOTSTRAP_ACCOUNT_PREFIX}"
 OLDEST = timedelta(hours=1)
-"""Age at which no gardenlet waits for an approval any more: by then it asks anew."""
+"""Age at which no gardenlet waits for an approval any more: by then it has sent a new request."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -64,7 +64,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def pending(csr: Object) -> Object | None:
-    """What is kept of a request: the whole of it while there is something to decide."""
+    """Return the request without managed fields for the cache; None if it needs no decision here."""
     if signer_of(csr) != KUBE_APISERVER_CLIENT or not is_pending(csr):
         return None
     return without_managed_fields(csr)
@@ -105,7 +105,7 @@ class Reconciler:
         return Done()
 
     async def _refusal(self, request: SigningRequest) -> str:
-        """Why these credentials are not valid for the Seed; empty: they are. The API server is asked."""
+        """Return why these credentials are not valid for the Seed, from the API server; empty if they are."""
         seed, made_for = seed_of(request), seeds_of_credentials(request)
         if made_for is None:
             objects = ((SEEDS, ""), (MANAGED_SEEDS, NAMESPACE))
@@ -127,7 +127,11 @@ class Reconciler:
         return shoot is not None and issuer in seeds_of(shoot)
 
     async def _check_right(self, csr: Object) -> None:
-        """Raises ReconcileError: the right may still be given."""
+        """Check that the requester may have the certificate approved.
+
+        Raises:
+            ReconcileError: the right is missing; it may still be granted.
+        """
         answer = await self.client.create(SUBJECT_ACCESS_REVIEWS, review(csr))
         if not is_allowed(answer):
             reason = text(at(answer, "status", "reason"))
@@ -178,7 +182,7 @@ def seeds_of_credentials(request: SigningRequest) -> list[BootstrapToken] | None
 
 
 def review(csr: Object) -> Object:
-    """The SubjectAccessReview: whether whoever made the request may have it approved like this."""
+    """SubjectAccessReview: whether the requester may have the certificate approved automatically."""
     said = spec(csr)
     return access_reviews.review(
         attributes("create", CERTIFICATE_SIGNING_REQUESTS, subresource="seedclient"),

@@ -1,4 +1,4 @@
-"""What control loops get: the seam between the process and the controllers."""
+"""Dependencies of control loops: the seam between the process and the controllers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from process.clusters import Cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What control loops are made from."""
+    """Dependencies of control loops."""
 
     config: ControllerManagerConfiguration
     garden: Cluster
     api: GardenApi
-    """What is done differently in a garden with the original's API server."""
+    """Differences of a garden with the original's API server."""
     recorder: EventRecorder
     clock: Callable[[], datetime] = utc_now
     deletion_clock: Callable[[], datetime] = utc_now

@@ -105,10 +105,11 @@ class Reconciler:
     """One pass over the credentials that bindings refer to: labels and finalizer are one write.
 
     Bindings of both kinds may refer to them, in all namespaces; only this reconciler decides about them, from the
-    bindings that there are. Before credentials in deletion are let go, the API server is asked for these: nothing
-    brings back what has gone.
+    existing
+    bindings. Bindings are read from the API server before credentials in deletion are released, which is final.
 
-    Args: credentials: Secrets, or WorkloadIdentities.
+    Args:
+        credentials: Secrets, or WorkloadIdentities.
     """
 
     def __init__(self, *, client: Client, credentials: Store[Credentials], bindings: Bindings) -> None:

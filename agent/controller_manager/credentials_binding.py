@@ -50,7 +50,11 @@ class Reconciler:
 
 
 def _demand_known_kind(binding: Object) -> None:
-    """Raises TerminalError: references don't change."""
+    """Check the kind of the referenced credentials.
+
+    Raises:
+        TerminalError: the kind is not supported; references are immutable.
+    """
     if not any((*secrets(binding), *workload_identities(binding))):
         reference = credentials_reference(binding)
         named = Key(text(reference.get("namespace")) or key(binding).namespace, text(reference.get("name")))

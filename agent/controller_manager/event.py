@@ -1,7 +1,7 @@
-"""The controller `event`: Events that are not about Shoots are deleted some time after they were reported last.
+"""The controller `event`: deletes Events that are not about Shoots some time after their last report.
 
-It runs only if the configuration says how long. The API server deletes Events as well (`--event-ttl`), so that has to
-be longer.
+It runs only if that time is configured. The API server deletes Events as well (`--event-ttl`), so its time must be
+longer.
 """
 
 from collections.abc import Callable
@@ -54,9 +54,9 @@ class Reconciler:
 
 
 def last_seen(event: Object) -> datetime | None:
-    """What is kept of an Event: when it was reported last; None for those of Shoots, which are left alone.
+    """Return the time of the last report; None for Events of Shoots, which are left alone.
 
-    Events of the newer API have no `lastTimestamp`, and say in `series` when they were repeated.
+    Events of the newer API have no `lastTimestamp`, and report repetitions in `series`.
     """
     involved = mapping(event.get("involvedObject"))
     if involved.get("kind") == SHOOTS.kind and group_of(text(involved.get("apiVersion"))) == CORE_GROUP:

@@ -1,1 +1,1 @@
-"""What controllers of the controller manager share; it knows none of them."""
+"""Shared code of the controllers of the controller manager, independent of each of them."""

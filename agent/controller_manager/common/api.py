@@ -1,7 +1,7 @@
 """The kinds of the garden API, as the controllers that work on them see them.
 
 A kind that several controllers need has one view here, so that they share one watch.
-Indexes find the users of an object; unless it is said otherwise, by its key (see `gardener.garden.users`).
+Indexes find the users of an object, by its key unless noted otherwise (see `gardener.garden.users`).
 """
 
 from agent.controller_manager.common.rules.credentials import Credentials
@@ -43,46 +43,47 @@ from kube.runtime.client import Form
 BY_PROTECTED = "protected"
 """The index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""
 BY_SEED = "seed"
-"""Of ControllerInstallations. Of BackupBuckets and Shoots, by the names of the Seeds that they are on or leave."""
+"""Index of ControllerInstallations; of BackupBuckets and Shoots, by the names of the Seeds that they are on or leave.
+"""
 BY_REGISTRATION = "registration"
-"""Of ControllerInstallations."""
+"""Index of ControllerInstallations."""
 BY_NAMESPACE = "namespace"
 """The index by the namespace; of Projects, by the one that belongs to it."""
 BY_DEPLOYMENT = "deployment"
-"""Of ControllerRegistrations."""
+"""Index of ControllerRegistrations."""
 BY_PARENT = "parent"
-"""Of NamespacedCloudProfiles."""
+"""Index of NamespacedCloudProfiles."""
 BY_CLOUD_PROFILE = "cloudProfile"
-"""Of Shoots, as the next ones are."""
+"""Index of Shoots, as the next ones are."""
 BY_NAMESPACED_CLOUD_PROFILE = "namespacedCloudProfile"
 BY_SECRET_BINDING = "secretBinding"
 BY_CREDENTIALS_BINDING = "credentialsBinding"
 BY_EXPOSURE_CLASS = "exposureClass"
 BY_REFERENCE = "reference"
-"""By kind and key of the Secrets and ConfigMaps that they refer to."""
+"""Index by kind and key of the referenced Secrets and ConfigMaps."""
 BY_SHOOT = "shoot"
-"""Of ManagedSeeds, by the Shoot that they run on."""
+"""Index of ManagedSeeds, by the Shoot that they run on."""
 BY_TOKEN = "token"
-"""Of Seeds and ManagedSeeds, by the id of their bootstrap token."""
+"""Index of Seeds and ManagedSeeds, by the id of their bootstrap token."""
 BY_SECRET = "secret"
-"""Of bindings of both kinds, as the next ones are."""
+"""Index of bindings of both kinds, as the next ones are."""
 BY_WORKLOAD_IDENTITY = "workloadIdentity"
 BY_QUOTA = "quota"
 BY_SCHEDULING = "scheduling"
-"""Of Shoots, those that wait for a Seed: by `WAITING`."""
+"""Index of Shoots that wait for a Seed, under `WAITING`."""
 WAITING = "waiting"
 BY_TARGET = "target"
-"""Of SeedAutoscalers, by the set that they scale."""
+"""Index of SeedAutoscalers, by the set that they scale."""
 BY_STATE = "state"
-"""Of Projects by phase, of Seeds by the status of GardenletReady, of Shoots by the state of their last maintenance."""
+"""Index of Projects by phase, Seeds by the status of GardenletReady, Shoots by the state of their last maintenance."""
 HELD = "held"
 """The index of objects in deletion that others still use, under True."""
 STALE = "stale"
-"""Of unused Projects, under True."""
+"""Index of unused Projects, under True."""
 
 
 def _installation(installation: Object) -> Object:
-    """What extensions keep in its status may be large."""
+    """Drop the status of the extension, which may be large."""
     mapping(installation.get("status")).pop("providerStatus", None)
     return without_managed_fields(installation)
 
@@ -106,7 +107,7 @@ def _namespace(secret: GardenSecret | None) -> list[str]:
 
 
 def _namespace_of_credentials(found: Credentials) -> list[str]:
-    """Of what bindings refer to."""
+    """Index credentials that bindings refer to, or have referred to."""
     return [found.namespace] if found.were_referred_to else []
 
 

@@ -1,8 +1,8 @@
-"""Deletes what the API server gives up only after a confirmation: two annotations, then DELETE.
+"""Delete objects whose deletion the API server requires to be confirmed: two annotations, then DELETE.
 
-What is deleted here is lost for good, so the decision is made once more just before, by what the API server says
-itself. DELETE carries the uid, so that an object that was made anew under the same name stays. If this process ends
-between the two requests, the object is confirmed and still there; the next pass decides anew.
+The deletion is final, so the decision is repeated just before, with the state in the API server. DELETE carries the
+uid, so that an object recreated under the same name stays. If this process ends between the two requests, the object
+is confirmed and still there; the next pass decides again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,11 +18,13 @@ from kube.runtime.client import Client
 async def delete_confirmed(
     client: Client, resource: Resource, obj: Object, *, now: datetime, is_due: Callable[[Object], Awaitable[bool]]
 ) -> bool:
-    """Whether the object was asked to be deleted.
+    """Delete the object if it still is due, and return whether the deletion was requested.
 
-    Args: is_due: gets the object as it is in the API server, and reads from there all else that it decides by.
+    `is_due` gets the object from the API server, and reads everything else that it depends on from there.
 
-    Raises: KubeError: the API server can't be asked, or refuses. Conflict: the object has been changed meanwhile.
+    Raises:
+        KubeError: the API server is unavailable, or refuses.
+        Conflict: the object has been changed meanwhile.
     """
     own = key(obj)
     live = await client.find(resource, own)

@@ -3,10 +3,10 @@
     shoots = Users(loop, caches, SHOOTS_VIEW, BY_EXPOSURE_CLASS)
     Protection(context, exposure_classes, users=(shoots,), held_by=..., event="Normal", reporter=...)
 
-Objects get a finalizer. Of one in deletion an Event names the users, once for each list of them. Users are watched, so
-nothing is tried again and again: with the last user the finalizer goes. Watches of several kinds report changes in
-any order. So the API server is asked for users that the caches have not heard of yet, at the begin of a deletion, and
-before the finalizer goes: nothing brings back what has gone.
+Objects get a finalizer. For one in deletion, an Event lists the users, once for each list of them. Users are watched,
+so nothing is polled: the finalizer is removed with the last user. Watches of several kinds report changes in
+any order. So the users are listed from the API server at the start of a deletion, and before the finalizer is
+removed, which is final.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,20 +70,20 @@ class Users:
         await look(client, self._store, lambda obj: used in self._references(obj), namespace=namespace)
 
     def _referred(self, change: Change[Object]) -> list[Key]:
-        """What an object refers to since the change, and what it does not refer to any more."""
+        """Objects referenced either before or after the change, but not both."""
         old, new = (set() if obj is None else set(self._references(obj)) for obj in (change.old, change.new))
         return [key for key in old ^ new if isinstance(key, Key)]
 
 
 class Protection:
-    """It is a reconciler by itself, for kinds of which nothing else is to be done.
+    """Protect objects in use; it is a complete reconciler for kinds that need nothing else.
 
     Args:
-        store: of the objects.
-        users: all who may refer to them.
-        held_by: why an object in deletion may not go yet, naming its users; empty: it may.
-        event: type of the Event that says so; None: it is only logged.
-        reporter: of the Events.
+        store: protected objects.
+        users: all kinds that may refer to them.
+        held_by: returns why an object in deletion is kept, with its users; empty if it can go.
+        event: type of the Event about it; None if it is only logged.
+        reporter: reporter of the Events.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Protection:
         self._event = event
         self._reporter = reporter
         self._reported: Repeats[tuple[str, str]] = Repeats()
-        """Of objects that are held: uid, and by what."""
+        """Objects that are held: uid and reason."""
 
     async def reconcile(self, name: Key) -> Result:
         obj = self._store.get(name)

@@ -40,9 +40,12 @@ class SeedConditions:
         self._clock = context.clock
 
     async def write(self, seed: Object, found: Condition) -> Object | None:
-        """The Seed with the condition; None: it is gone. Raises KubeError.
+        """Write the condition and return the Seed; None if it is gone.
 
-        What somebody has said of the condition since the Seed looked like this stays.
+        A condition that another writer has changed since the Seed was read stays.
+
+        Raises:
+            KubeError: the write failed.
         """
         now, before = self._clock(), condition(seed, found.type)
 
@@ -56,7 +59,7 @@ class SeedConditions:
         return await self._update(seed, compute)
 
     def is_summed_up(self, seed: Object) -> bool:
-        """Whether the phase follows from the conditions; somebody may have written those who does not know of it."""
+        """Whether the phase follows from the conditions; other writers may not update it."""
         status = mapping(seed.get("status"))
         return self._summed_up(status) == status
 

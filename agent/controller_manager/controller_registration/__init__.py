@@ -1,1 +1,1 @@
-"""What follows from ControllerRegistrations: ControllerInstallations, finalizers, and rights of extensions."""
+"""Consequences of ControllerRegistrations: ControllerInstallations, finalizers, and rights of extensions."""

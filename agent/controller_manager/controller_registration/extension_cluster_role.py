@@ -46,14 +46,14 @@ _WORKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What is kept of a ClusterRole."""
+    """Cached fields of a ClusterRole."""
 
     name: str
     uid: str
     selector: Object
-    """Of ServiceAccounts, a LabelSelector."""
+    """LabelSelector of ServiceAccounts."""
     problem: str
-    """Why it does not select any; empty: there is none."""
+    """Reason why the selector is invalid; empty if it is valid."""
     is_deleting: bool
 
     @classmethod
@@ -83,7 +83,7 @@ def _parsed(written: str) -> tuple[Object, str]:
 
 
 def account_labels(account: Object) -> dict[str, str] | None:
-    """What is kept of a ServiceAccount; None: it is not in the namespace of a Seed."""
+    """Cached labels of a ServiceAccount; None if it is outside the namespaces of Seeds."""
     return labels(account) if seed_of(key(account).namespace) else None
 
 
@@ -91,7 +91,7 @@ def account_labels(account: Object) -> dict[str, str] | None:
 
 
 def binding_of(role: Role, accounts: Iterable[Key]) -> Object:
-    """What is ours in it; all is replaced but `roleRef`, which can't be changed."""
+    """Desired ClusterRoleBinding; all fields are replaced but `roleRef`, which can't be changed."""
     owner = CLUSTER_ROLES.reference(name=role.name, uid=role.uid)
     return {
         **CLUSTER_ROLE_BINDINGS.type_meta,
@@ -108,7 +108,7 @@ def binding_of(role: Role, accounts: Iterable[Key]) -> Object:
 
 
 def controlled(binding: Object) -> Object | None:
-    """What is kept of a ClusterRoleBinding; None: no ClusterRole controls it."""
+    """Cached fields of a ClusterRoleBinding; None if no ClusterRole controls it."""
     controller = controller_of(binding)
     if controller is None or controller.get("kind") != CLUSTER_ROLES.kind:
         return None

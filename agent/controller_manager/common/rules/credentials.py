@@ -1,7 +1,7 @@
 """Secrets, ConfigMaps and WorkloadIdentities, as far as bindings and Shoots may refer to some of them.
 
-Most Secrets of a garden are no credentials of a provider. Of these next to nothing is kept. Labels say that bindings of
-a kind refer to an object, not which; so one owner decides about them, from all bindings that there are.
+Most Secrets of a garden are no credentials of a provider. Next to nothing is kept of these. Labels state that bindings
+of a kind refer to an object, not which; so one owner decides about them, from all existing bindings.
 """
 
 import functools
@@ -21,18 +21,18 @@ Bound: TypeAlias = Mapping[str, Sequence[T]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What is kept of the metadata of a Secret, a ConfigMap, a WorkloadIdentity or a Quota."""
+    """Cached metadata of a Secret, a ConfigMap, a WorkloadIdentity or a Quota."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     """Those that bindings account for."""
     finalizers: tuple[str, ...] = ()
     is_deleting: bool = False
     role: str | None = None
-    """What has one belongs to Gardener itself."""
+    """Role label; an object with one belongs to Gardener itself."""
     namespace: str = ""
-    """Of what is found by it: what bindings refer to, or have referred to, and what is protected; else empty."""
+    """Namespace, for objects that bindings refer to or have referred to, and for protected ones; else empty."""
     created: str = ""
-    """Of what bindings refer to, or have referred to."""
+    """Creation time, for objects that bindings refer to or have referred to; else empty."""
 
     @classmethod
     def of(cls, obj: Object) -> "Credentials":
@@ -53,16 +53,16 @@ class Credentials:
 
     @property
     def were_referred_to(self) -> bool:
-        """By bindings."""
+        """Whether bindings refer to the object, or have referred to it."""
         return not REFERENCE_LABELS.isdisjoint(self.labels)
 
     @property
     def is_protected(self) -> bool:
-        """For the Shoots of its namespace that refer to it."""
+        """Whether the object is protected for the Shoots of its namespace that refer to it."""
         return keys.REFERENCE_PROTECTION in self.finalizers
 
     def as_object(self, own: Key, version: int) -> Object:
-        """As much of it as it takes to write its finalizers."""
+        """Object with the fields needed to write its finalizers."""
         meta: Object = {
             "namespace": own.namespace,
             "name": own.name,

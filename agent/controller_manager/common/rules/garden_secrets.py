@@ -22,7 +22,7 @@ SELECTOR = f"{keys.ROLE},{keys.ROLE} notin ({','.join(_OF_ONE_CLUSTER)})"
 
 @dataclass(frozen=True, slots=True)
 class GardenSecret:
-    """What is kept of one, and of a copy: of copies no content."""
+    """Cached fields of a garden Secret or of a copy; without content for copies."""
 
     namespace: str
     name: str
@@ -30,11 +30,11 @@ class GardenSecret:
     role: str
     type: str
     digest: bytes
-    """Of all that a copy takes over."""
+    """Digest of all copied fields."""
     domain: Domain | None
-    """Whatever its role is."""
+    """Domain of the Secret, if any; independent of its role."""
     content: Object | None = field(repr=False, compare=False)
-    """What a copy takes over; None: it is a copy."""
+    """Copied fields; None if this is a copy."""
 
     @classmethod
     def of(cls, secret: Object) -> "GardenSecret | None":

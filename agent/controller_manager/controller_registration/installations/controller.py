@@ -83,7 +83,7 @@ def declare(context: Context) -> ControlLoop:
         buckets=loop.watch(caches, BACKUP_BUCKETS_VIEW),
     )
     requirements = SeedRequirements(secrets=known.secrets, shoots=loop.watch(caches, SHOOTS_VIEW))
-    # These ask other stores, so they follow once all are there.
+    # These read other stores, so they follow once all exist.
     loop.watch(
         caches,
         GARDEN_SECRETS_VIEW,

@@ -1,9 +1,9 @@
-"""What a ControllerInstallation is to be like.
+"""Desired ControllerInstallations.
 
-Its labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment that it was made from: those
-of the original, so that neither writes the installations of the other again. Its references hold the versions that
-these objects had when their content last changed: whoever installs extensions does so anew when one of these versions
-changes, and a status that changes must not make it do so. The hashes leave out lists and numbers; their changes are
+The labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment of an installation: those
+of the original, so that neither rewrites the installations of the other. The references hold the versions that
+these objects had when their content last changed: a changed version makes the gardenlet install extensions again, and
+a change of a status must not do so. The hashes leave out lists and numbers; their changes are
 found by digests of all content, which a process remembers.
 """
 
@@ -34,12 +34,12 @@ _LONGEST_NAME = 253
 
 
 Digests = Mapping[str, str]
-"""By the field of an installation that refers to it, the content when the installation was last written or correct."""
+"""Digest of the content when the installation was last written or correct, by the field that refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What is kept of a ControllerDeployment: its charts are large."""
+    """Cached fields of a ControllerDeployment, without its large charts."""
 
     hash: str
     digest: str
@@ -58,7 +58,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an installation refers to."""
+    """Object that an installation refers to."""
 
     field: str
     label: str
@@ -163,12 +163,12 @@ def _changes(present: Mapping[str, str], wanted: Mapping[str, str | None]) -> Ob
 
 
 def _identity(reference: Any) -> tuple[Any, Any]:
-    """What of an ObjectReference is ours."""
+    """Fields of an ObjectReference that are managed here."""
     return mapping(reference).get("name"), mapping(reference).get("resourceVersion")
 
 
 def hash_of(content: Mapping[str, Any]) -> str:
-    """As the original's: of the hashes of all texts, booleans and objects in the order of their names, nothing else."""
+    """Hash like the original's: of the hashes of all texts, booleans and objects, ordered by name, nothing else."""
     levels: list[tuple[Iterator[Any], list[str]]] = [(_values(content), [])]
     while True:
         values, hashes = levels[-1]

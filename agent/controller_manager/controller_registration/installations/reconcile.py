@@ -53,7 +53,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationStores:
-    """What is known of the garden."""
+    """Caches of the garden."""
 
     seeds: Store[Object]
     namespaces: Store[Object]
@@ -70,7 +70,7 @@ class Reconciler:
         self._known = known
         self._requirements = requirements
         self._seen: dict[str, dict[str, Digests]] = {}
-        """By Seed and installation."""
+        """Digests by Seed and installation."""
 
     async def reconcile(self, key: Key) -> Result:
         seed = self._known.seeds.get(key)
@@ -291,7 +291,7 @@ def _may_be_orphan(installation: Object) -> bool:
 
 
 def is_prepared(seed: str, *, namespaces: Store[Object], secrets: Store[GardenSecret | None]) -> bool:
-    """Whether the Seed has its namespace, with a copy of each Secret that is to be in it."""
+    """Whether the Seed has its namespace, with a copy of each garden Secret."""
     namespace = garden_seeds.namespace_of(seed)
     if namespaces.get(Key("", namespace)) is None:
         return False

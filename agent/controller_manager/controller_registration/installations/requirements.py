@@ -1,4 +1,4 @@
-"""Which extensions a Seed needs, and which ControllerRegistrations provide them."""
+"""Extensions that a Seed needs, and ControllerRegistrations that provide them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kube.paths import at, mapping_at, mappings_at
 
 @dataclass(frozen=True, slots=True)
 class ShootRequirements:
-    """What a Shoot needs of its Seed. Most Shoots of a Seed need the same."""
+    """Requirements of a Shoot to its Seed; the same for most Shoots of a Seed."""
 
     extensions: frozenset[Extension]
     disabled: frozenset[str]
@@ -93,7 +93,7 @@ def needed_extensions(
 
 
 def _for_shoots(seed: Object, internal_domain: Domain | None) -> Iterator[Extension]:
-    """What any Shoot needs, whatever it is like."""
+    """Extensions that every Shoot needs."""
     yield Extension("ControlPlane", text(at(seed, "spec", "provider", "type")))
     backup = text(at(seed, "spec", "backup", "provider"))
     yield Extension("BackupBucket", backup)
@@ -117,14 +117,15 @@ def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bo
 class ChosenRegistrations:
     registrations: frozenset[str]
     problems: tuple[str, ...]
-    """What is said of ControllerRegistrations that are named and can't be evaluated, whose installations stay, and of
-    extensions that are needed and that none provides."""
+    """Messages about required ControllerRegistrations that are missing, selectors that can't be evaluated (their
+    installations stay), and needed extensions without a provider.
+    """
     is_complete: bool
     """Whether all that is needed is provided."""
 
 
 def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
-    """What none of them provides."""
+    """Extensions that no registration provides."""
     return sorted(set(needed) - {each for registration in registrations for each in provided(registration)})
 
 
@@ -136,8 +137,9 @@ def wanted_registrations(
     required: Iterable[str],
     has_shoots: bool,
 ) -> ChosenRegistrations:
-    """Those that provide what is needed, that are `required` since their extensions still have objects in the Seed, or
-    that say so by their policy.
+    """ControllerRegistrations that provide a needed extension, that are `required` since their extensions still have
+    objects
+    in the Seed, or whose policy demands an installation.
     """
     named = {
         name
@@ -175,7 +177,11 @@ def _by_policy(registration: Object, seed: Object, *, has_shoots: bool) -> bool:
 
 
 def _selects(registration: Object, seed: Object) -> bool:
-    """Raises ValueError: the selector can't be understood."""
+    """Whether the registration selects the Seed.
+
+    Raises:
+        ValueError: the selector is invalid.
+    """
     selector = at(registration, "spec", "deployment", "seedSelector")
     return selector is None or matches_label_selector(selector, labels(seed))
 

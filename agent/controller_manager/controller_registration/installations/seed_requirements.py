@@ -1,4 +1,4 @@
-"""What the objects of the garden need of each Seed, kept up to date with each change of one of them."""
+"""Requirements of garden objects to each Seed, updated with each change of one of them."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable
@@ -23,7 +23,7 @@ V = TypeVar("V", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of a BackupEntry."""
+    """Cached fields of a BackupEntry."""
 
     seed: str
     bucket: str
@@ -40,10 +40,11 @@ def _interned(value: V) -> V:
 
 
 class DistinctValues(Generic[V]):
-    """Which different values the objects of a group have.
+    """Different values of the objects in a group.
 
-    The Shoots of a Seed may be thousands, and most of them need the same extensions. Only which are needed at all is
-    asked, and that changes with few of them; so it is counted with each change, instead of being computed from all.
+    A Seed may have thousands of Shoots, most of which need the same extensions. Only the set of needed extensions
+    matters,
+    and few Shoots change it; so it is counted with each change, instead of being computed from all.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class DistinctValues(Generic[V]):
         return {group for group, _ in self._forget(key)}
 
     def _forget(self, key: Key) -> set[tuple[str, V]]:
-        """What ends with it."""
+        """Remove the object, and return the values that no object of a group has any more."""
         gone: set[tuple[str, V]] = set()
         if key not in self._known:
             return gone
@@ -138,7 +139,9 @@ class SeedRequirements:
         return self._of_entries.put(change.key, (entry.seed,), entry.bucket)
 
     def domains_changed(self) -> set[str]:
-        """To be called when a Secret of the garden has changed: Shoots below a default domain need its provider."""
+        """Update the default domains after a change of a garden Secret: Shoots below a default domain need its
+        provider.
+        """
         domains = sorted(self._domains(keys.ROLE_DEFAULT_DOMAIN), key=lambda each: (-each.priority, each.secret))
         if domains == self._default_domains:
             return set()
