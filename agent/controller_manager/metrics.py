@@ -1,9 +1,9 @@
-"""What operators ask of a garden, as metrics.
+"""Metrics of a garden for operators.
 
-All is computed when it is scraped, from the caches that the controllers share. Only a leader has these, and therefore
-anything to report; of a kind that has not been listed yet nothing is. There are only sums, and of times the first one,
+All is computed at each scrape, from the caches that the controllers share. Only a leader has these, and therefore
+anything to report; a kind is missing until it has been listed. There are only sums, and the first one of times,
 so that a garden of any size has the same few series: Events and the objects themselves have the names. But Seeds and
-SeedAutoscalers have series of their own: there are few, and operators ask how full each one is.
+SeedAutoscalers have series of their own: there are few, and operators need to know how full each one is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ from kube.runtime.cache import Store, View
 
 _PREFIX = "controller_manager"
 _NONE = "None"
-"""The value for what is not known, and for what no controller has written."""
+"""Value for unknown states, and for those that no controller has written."""
 
 _HELD: Sequence[View[Object]] = (
     CLOUD_PROFILES_VIEW,
@@ -62,15 +62,15 @@ _HELD: Sequence[View[Object]] = (
     SECRET_BINDINGS_VIEW,
     SEEDS_VIEW,
 )
-"""Kinds whose deletion waits as long as others use the object. Without users, it goes within a second."""
+"""Kinds whose deletion waits as long as others use the object. Without users, it takes less than a second."""
 
 Stores = Mapping[View[Object], Store[Object]]
-"""Those that are known. All is asked of their indexes: objects may be many, and large."""
+"""Watched kinds. All is read from their indexes: objects may be many, and large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """How many objects of a kind there are, by the one of these values that they have in the index `BY_STATE`."""
+    """Number of objects of a kind, by their value in the index `BY_STATE`."""
 
     name: str
     help: str
@@ -146,7 +146,7 @@ def _held(stores: Stores) -> Iterable[GaugeMetricFamily]:
 
 
 def _of_seeds(seeds: Store[Object] | None, shoots: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
-    """What is on each Seed, and what has room."""
+    """Capacity, allocatable amount and usage of each Seed."""
     labels = ("seed", "resource")
     capacity = GaugeMetricFamily(f"{_PREFIX}_seed_capacity", "What a Seed has of a resource.", labels=labels)
     allocatable = GaugeMetricFamily(f"{_PREFIX}_seed_allocatable", "What Shoots may use of it.", labels=labels)
@@ -163,7 +163,7 @@ def _of_seeds(seeds: Store[Object] | None, shoots: Store[Object] | None) -> Iter
 
 
 def _of_autoscalers(autoscalers: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
-    """What the status of each says."""
+    """Status of each SeedAutoscaler."""
     counts = {
         field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", documentation, labels=("name",))
         for field, name, documentation in (

@@ -64,9 +64,10 @@ def _held_by(shoots: Users, name: Key) -> str:
 
 
 class Reconciler:
-    """One pass over a NamespacedCloudProfile: its status says what Shoots choose from.
+    """One pass over a NamespacedCloudProfile: its status holds the content that Shoots choose from.
 
-    Args: parents: the CloudProfiles.
+    Args:
+        parents: the CloudProfiles.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The controllers of kinds of which nothing else is to be done than to keep objects as long as others refer to them.
+"""Controllers of kinds that only need in-use protection: objects are kept as long as others refer to them.
 
 cloudprofile           NamespacedCloudProfiles are named first, then Shoots; those of the former hold that one
 controllerdeployment   ControllerRegistrations; only metadata are watched, since there may be whole charts
 controllerregistration, seed
-ControllerInstallations
+                       ControllerInstallations
 exposureclass          Shoots
 secretbinding          Shoots of the namespace
 """
@@ -49,11 +49,11 @@ class _Kept:
     """A kind whose objects are kept as long as they are in use.
 
     Attributes:
-        name: of the controller.
-        users: the views of their users, with the index by what they refer to.
-        text: why an object may not go, before the names of its users.
-        event: type of the Event that says so; None: it is only logged.
-        nearby: users refer to objects of their own namespace only.
+        name: name of the controller.
+        users: views of the users, with their index by the objects that they refer to.
+        text: reason why an object is kept, before the names of its users.
+        event: type of the Event about it; None if it is only logged.
+        nearby: whether users refer to objects of their own namespace only.
     """
 
     name: str

@@ -41,14 +41,13 @@ from kube.runtime.cache import Indexer, View, without_managed_fields
 from kube.runtime.client import Form
 
 BY_PROTECTED = "protected"
-"""The index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""
+"""Index of Secrets and ConfigMaps that are protected for Shoots, by their namespace."""
 BY_SEED = "seed"
-"""Index of ControllerInstallations; of BackupBuckets and Shoots, by the names of the Seeds that they are on or leave.
-"""
+"""Index of ControllerInstallations; of BackupBuckets and Shoots, by the names of the Seeds they are on or leave."""
 BY_REGISTRATION = "registration"
 """Index of ControllerInstallations."""
 BY_NAMESPACE = "namespace"
-"""The index by the namespace; of Projects, by the one that belongs to it."""
+"""Index by the namespace; of Projects, by their own."""
 BY_DEPLOYMENT = "deployment"
 """Index of ControllerRegistrations."""
 BY_PARENT = "parent"
@@ -77,7 +76,7 @@ BY_TARGET = "target"
 BY_STATE = "state"
 """Index of Projects by phase, Seeds by the status of GardenletReady, Shoots by the state of their last maintenance."""
 HELD = "held"
-"""The index of objects in deletion that others still use, under True."""
+"""Index of objects in deletion that others still use, under True."""
 STALE = "stale"
 """Index of unused Projects, under True."""
 

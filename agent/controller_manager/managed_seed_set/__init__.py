@@ -1,1 +1,1 @@
-"""ManagedSeedSets get as many replicas as they ask for, one after the other, by `rules`."""
+"""ManagedSeedSets get the requested number of replicas, one after the other, by `rules`."""

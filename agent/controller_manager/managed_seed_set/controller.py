@@ -1,4 +1,4 @@
-"""The controller `managedseedset`: a set is looked at when one of its replicas changes in what counts for it.
+"""The controller `managedseedset`: reconciles a set when one of its replicas changes in a relevant field.
 
 Shoots and ManagedSeeds name their set as owner, Seeds are found by the name of the replica. A Shoot that comes onto a
 Seed, or leaves it, leads to a pass over the set of that Seed: it may have waited for one that is empty.

@@ -1,6 +1,6 @@
-"""The ControllerRevisions of a set: made, found again, and removed when they are too many.
+"""The ControllerRevisions of a set: created, found again, and removed beyond the limit.
 
-They are read when they are needed, which is seldom: so there is no watch on those of all StatefulSets.
+They are read on demand, which is seldom: so there is no watch on those of all StatefulSets.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
 _MOST_COLLISIONS = 50
-"""In one pass."""
+"""Maximum number of collisions in one pass."""
 
 
 def is_kept(seed_set: Object) -> bool:
-    """Whether changed templates are to reach the replicas that there are."""
+    """Whether changed templates are rolled out to existing replicas."""
     return isinstance(mapping_at(spec(seed_set), "updateStrategy").get("rollingUpdate"), dict)
 
 
@@ -34,7 +34,7 @@ class Keeper:
     client: Client
 
     async def keep(self, seed_set: Object) -> History:
-        """The revisions; that of the templates as they are is the newest."""
+        """Return the revisions; the newest is that of the present templates."""
         status, templates = mapping(seed_set.get("status")), managed_seed_sets.templates_of(seed_set)
         collisions = status.get("collisionCount")
         known = await self._all(seed_set)
@@ -51,7 +51,7 @@ class Keeper:
         )
 
     async def forget(self, seed_set: Object, history: History, live: set[str]) -> None:
-        """Removes those of the past that are too many. Args: live: names of revisions that are not past."""
+        """Remove past revisions beyond the limit, except those in `live`, by name."""
         limit = integer(spec(seed_set).get("revisionHistoryLimit"))
         for each in outlived(history.revisions, live, limit=limit):
             own, version = key(each), text(metadata(each).get("resourceVersion"))
@@ -67,7 +67,7 @@ class Keeper:
     async def _create(
         self, seed_set: Object, templates: Object, *, number: int, collisions: int | None
     ) -> tuple[Object, int | None]:
-        """The new revision, and how often a name was taken."""
+        """Return the new revision, and the number of collisions of its name."""
         for _ in range(_MOST_COLLISIONS):
             wanted = new_revision(seed_set, templates, number=number, collisions=collisions)
             try:

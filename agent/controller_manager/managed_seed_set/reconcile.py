@@ -1,8 +1,8 @@
-"""One pass over a ManagedSeedSet: what is to be done next is decided, done, and written into the status.
+"""One pass over a ManagedSeedSet: the next step is decided, done, and written into the status.
 
-If the process ends anywhere in between, the next pass finds what was done in the objects themselves. But for one thing:
-the number of a replica would be forgotten with its Shoot. Therefore it is in the status before the Shoot is created. A
-Shoot that would be refused costs no number, since the API server is asked about it before that.
+If the process ends anywhere in between, the next pass finds what was done in the objects themselves, with one
+exception: the number of a replica would be forgotten with its Shoot. Therefore it is in the status before the Shoot is
+created. A Shoot that would be refused costs no number, since its creation is tried in a dry run before that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,21 +44,21 @@ from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 
 _REPORTER = "managedseedset-controller"
 _NUMBERED = frozenset({Action.CREATE_SHOOT, Action.DELETE_MANAGED_SEED, Action.DELETE_SHOOT})
-"""What is done because there are too few or too many."""
+"""Actions that depend on the number of replicas."""
 _NEWS_SECONDS = 1.0
-"""In which scheduler and webhooks hear that a Seed is cordoned."""
+"""Seconds until scheduler and webhooks have observed that a Seed is cordoned."""
 
 
 class _Behind(Exception):
-    """The caches do not hold all that there is."""
+    """The caches are incomplete."""
 
 
 class _Cordoned(Exception):
-    """A Seed is cordoned since a moment ago: what is on it is looked at when everybody has heard of it."""
+    """A Seed was just cordoned: its Shoots are checked when other programs have observed that."""
 
 
 class _UpdateRejected(ReconcileError):
-    """The API server refuses what an object would be by the new templates."""
+    """The API server refuses the object that the new templates lead to."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -143,7 +143,7 @@ class Reconciler:
         return self.objects.membership(seed_set)
 
     async def _marked(self, seed_set: Object, membership: Membership, history: History) -> Membership:
-        """Replicas that were made before the templates were kept track of count as made from the current ones."""
+        """Mark replicas without a revision as made from the current templates."""
         marked = [await self.objects.mark(self.objects.replica(shoot), history.current) for shoot in membership.owned]
         return self.objects.membership(seed_set) if any(marked) else membership
 
@@ -168,11 +168,13 @@ class Reconciler:
         )
 
     async def _decide(self, seed_set: Object, membership: Membership, observed: SetObservation) -> Decision:
-        """Decided by the caches; what can't be undone, once more by what the API server says.
+        """Decide by the caches; repeat irreversible decisions with the state in the API server.
 
-        A pass before that the Seed is cordoned, so that none of the Shoots that wait comes onto it.
+        The Seed is cordoned one pass earlier, so that no waiting Shoot comes onto it.
 
-        Raises: _Behind; _Cordoned.
+        Raises:
+            _Behind: the caches are incomplete.
+            _Cordoned: the Seed was just cordoned.
         """
         decision = decide(observed)
         while isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED:
@@ -190,7 +192,7 @@ class Reconciler:
         return decision
 
     async def _uncordon(self, seed_set: Object, observed: SetObservation, decision: Decision) -> None:
-        """What is not removed after all."""
+        """Uncordon the Seeds of replicas that stay."""
         removed = decision.name if isinstance(decision, Step) and decision.action is Action.DELETE_MANAGED_SEED else ""
         for replica in observed.replicas:
             if replica.managed_seed is not None and not replica.is_going and replica.name != removed:
@@ -201,7 +203,7 @@ class Reconciler:
     async def _carry_out(
         self, seed_set: Object, observed: SetObservation, step: Step, history: History | None
     ) -> Object:
-        """The set, as it is after that."""
+        """Carry out the step, and return the set as it is afterwards."""
         if step.action is Action.CREATE_SHOOT:
             return await self._create_shoot(seed_set, observed, step, history)
         replica = next(each for each in observed.replicas if each.name == step.name)
@@ -225,7 +227,7 @@ class Reconciler:
         return seed_set
 
     def _status(self, seed_set: Object, observed: SetObservation, history: History | None) -> Object:
-        """What holds whatever is done next."""
+        """Fields of the status that do not depend on the next step."""
         status = counted(seed_set, observed.replicas)
         if self.objects.api.has_own_fields:
             status["selector"] = selector_text(mapping(spec(seed_set).get("selector")))
@@ -267,13 +269,13 @@ class Reconciler:
 
 
 def _is_new(step: Step, observed: SetObservation) -> bool:
-    """Whether something else was waited for until now."""
+    """Whether the set was waiting for something else until now."""
     before = observed.pending
     return before is None or (before.name, before.reason, before.retries) != (step.name, step.reason, step.retries)
 
 
 def _refusal(error: Exception, step: Step) -> str:
-    """What the API server says against the step; empty: it was something else."""
+    """Return the reason why the API server refuses the step; empty for other errors."""
     if isinstance(error, _UpdateRejected):
         return str(error)
     return f"{step.message} was refused: {refusal_of(error)}" if isinstance(error, (Forbidden, Invalid)) else ""
@@ -305,7 +307,11 @@ async def _execute(
 
 
 async def _update(objects: SetObjects, seed_set: Object, replica: Replica, step: Step, history: History) -> None:
-    """Raises _UpdateRejected."""
+    """Bring the templates to a Shoot or ManagedSeed.
+
+    Raises:
+        _UpdateRejected: the API server refuses the update.
+    """
     is_shoot = step.action is Action.UPDATE_SHOOT or replica.managed_seed is None
     live = replica.shoot if is_shoot or replica.managed_seed is None else replica.managed_seed
     make = shoot_of if is_shoot else managed_seed_of

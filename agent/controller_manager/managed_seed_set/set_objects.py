@@ -1,6 +1,6 @@
-"""What a pass reads of the garden and writes into it.
+"""Reads and writes of a pass in the garden.
 
-All is decided by caches, and what can't be undone is decided once more by what the API server itself says.
+Decisions depend on caches; irreversible ones are repeated with the state in the API server.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,14 +38,14 @@ from kube.write_mode import WriteMode
 
 
 class SetIsGone(Exception):
-    """Somebody has removed it, finalizer or not: nothing is done for it any more."""
+    """The set is gone, even if it had a finalizer: nothing is done for it any more."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class SetObjects:
     client: Client
     status: StatusWriter
-    """Of sets."""
+    """Writer of the status of sets."""
     api: GardenApi
     sets: Store[Object]
     shoots: Store[Object]
@@ -56,7 +56,11 @@ class SetObjects:
     # --- reading
 
     def membership(self, seed_set: Object) -> Membership:
-        """Raises ValueError: the selector can't be evaluated."""
+        """Return the members of a set.
+
+        Raises:
+            ValueError: the selector can't be evaluated.
+        """
         namespace = key(seed_set).namespace
         return membership_of(seed_set, self.shoots.values_by_index(BY_NAMESPACE, namespace))
 
@@ -68,7 +72,7 @@ class SetObjects:
         return self.shoots.count(BY_SEED, seed) > 0
 
     def scheduled(self, seed: str) -> Scheduled:
-        """Without Shoots that leave it."""
+        """Count the Shoots on a Seed, without those that leave it."""
         there = [shoot for shoot in self.shoots.values_by_index(BY_SEED, seed) if spec(shoot).get("seedName") == seed]
         unhealthy = sum(health_of(shoot) is not ShootHealth.HEALTHY for shoot in there)
         return Scheduled(total=len(there), unhealthy=unhealthy)
@@ -77,7 +81,7 @@ class SetObjects:
         return await is_used(self.client, seed)
 
     async def knows_all(self, seed_set: Object, membership: Membership) -> bool:
-        """Whether the caches hold the Shoots that there are."""
+        """Whether the caches hold exactly the Shoots of the set in the API server."""
         selection = Selection(key(seed_set).namespace, selector_text(spec(seed_set).get("selector") or {}))
         there = {
             uid(shoot)
@@ -94,7 +98,7 @@ class SetObjects:
         await self._patch(SHOOTS, shoot, {"ownerReferences": owners})
 
     async def mark(self, replica: Replica, revision: str) -> bool:
-        """Label what has no revision yet with the one that it was made from. Whether there was something to label."""
+        """Label objects without a revision, and return whether there were any."""
         unmarked = [
             (resource, obj)
             for resource, obj in ((SHOOTS, replica.shoot), (MANAGED_SEEDS, replica.managed_seed))
@@ -109,7 +113,11 @@ class SetObjects:
         self.shoots.observe(await self.api.operate(SHOOTS, own.name, keys.OPERATION_RETRY, namespace=own.namespace))
 
     async def try_to_create(self, shoot: Object) -> None:
-        """Raises KubeError: it would be refused."""
+        """Create the Shoot in a dry run.
+
+        Raises:
+            KubeError: the API server refuses it.
+        """
         await self.client.create(SHOOTS, shoot, mode=WriteMode(dry_run=True))
 
     async def create_shoot(self, shoot: Object) -> None:
@@ -121,7 +129,7 @@ class SetObjects:
             self.managed_seeds.observe(created)
 
     async def cordon(self, seed_set: Object, name: str) -> bool:
-        """No Shoot is put on the Seed from now on. Whether that is news: not if somebody has cordoned it already."""
+        """Keep new Shoots off the Seed, and return whether it was not cordoned yet."""
         seed = self.seeds.get(Key("", name))
         if seed is None or is_truthy(annotations(seed).get(keys.CORDONED)):
             return False
@@ -129,7 +137,7 @@ class SetObjects:
         return True
 
     async def uncordon(self, seed_set: Object, name: str) -> None:
-        """If it is this set that has cordoned the Seed."""
+        """Uncordon the Seed if this set has cordoned it."""
         seed = self.seeds.get(Key("", name))
         if seed is not None and annotations(seed).get(keys.CORDONED_BY) == uid(seed_set):
             await self._annotate_seed(seed, {keys.CORDONED: None, keys.CORDONED_BY: None})
@@ -146,7 +154,11 @@ class SetObjects:
             return
 
     async def delete_shoot(self, shoot: Object) -> None:
-        """Raises Conflict: there is a ManagedSeed or a Seed after all."""
+        """Delete the Shoot after a confirmation.
+
+        Raises:
+            Conflict: it has a ManagedSeed, a Seed, or another controller meanwhile.
+        """
         own = key(shoot)
 
         async def is_due(live: Object) -> bool:
@@ -161,9 +173,10 @@ class SetObjects:
         await delete_confirmed(self.client, SHOOTS, shoot, now=self.clock(), is_due=is_due)
 
     async def write_status(self, seed_set: Object, wanted: Object) -> Object:
-        """Fields of the status; None removes one. Nothing is written if nothing changes.
+        """Write fields of the status; None removes one. Nothing is written if nothing changes.
 
-        Raises: SetIsGone: there is no such set any more.
+        Raises:
+            SetIsGone: the set does not exist any more.
         """
         updated = await self.status.update_if_exists(seed_set, lambda status: {**status, **wanted})
         if updated is None:
@@ -171,7 +184,7 @@ class SetObjects:
         return updated
 
     async def replace(self, resource: Resource, obj: Object) -> None:
-        """A Shoot, or a ManagedSeed."""
+        """Replace a Shoot or a ManagedSeed."""
         self._store(resource).observe(await self.client.replace(resource, obj))
 
     async def _patch(self, resource: Resource, obj: Object, meta: Object) -> None:

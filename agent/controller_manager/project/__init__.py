@@ -1,1 +1,1 @@
-"""What becomes of Projects: their namespaces and rights, whether they are used, and their deletion if they are not."""
+"""Lifecycle of Projects: their namespaces and rights, whether they are used, and their deletion if they are not."""

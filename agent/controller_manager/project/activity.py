@@ -1,13 +1,13 @@
-"""The controller `project-activity`: activity is noticed in changes, and its time is written into the Project's status.
+"""The controller `project-activity`: detects activity in changes, and writes its time into the Project's status.
 
     Shoots, BackupEntries                that come, go or change in their spec
     Secrets, WorkloadIdentities, Quotas  that bindings refer to: that come, go or change in anything but labels and
                                          finalizers, which this program writes by itself
     bindings of other namespaces         to one of them, that come or go: activity where the credentials or Quotas are
 
-What comes counts if that was within the last hour: a list at the start of a watch is full of old objects. This is the
-one controller that depends on what has changed, and not only on what there is. What happens while no process leads is
-noticed afterwards, as far as objects have come.
+New objects count if they were created within the last hour: a list at the start of a watch is full of old objects.
+This is the one controller that depends on changes, and not only on the present state. Activity while no process leads
+is detected afterwards, as far as objects have been created.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 _FIELD = "lastActivityTimestamp"
 _MOST = 10_000
-"""Namespaces with activity that is not recorded. Some belong to no Project; those that wait longest are forgotten."""
+"""Maximum number of namespaces with unrecorded activity. Some belong to no Project; the first ones are forgotten."""
 _RECENT = timedelta(hours=1)
 TOGETHER = timedelta(minutes=1)
 """Activity within this time is recorded once."""
@@ -94,13 +94,13 @@ def _own_namespace(change: Change[Any]) -> tuple[str]:
 
 
 def _other_namespaces(change: Change[Object]) -> set[str]:
-    """Of what a binding refers to."""
+    """Other namespaces of the objects that a binding refers to."""
     found = (each for obj in (change.old, change.new) if obj is not None for each in users.of_binding(obj))
     return {each.namespace for each in found} - {change.key.namespace}
 
 
 class Moments:
-    """Of the last activity in namespaces, until they are recorded: that of a Project may not be known to be one yet."""
+    """Times of the last activity in namespaces, until they are recorded: the Project of one may not be known yet."""
 
     def __init__(self) -> None:
         self._moments: dict[str, datetime] = {}
@@ -114,7 +114,7 @@ class Moments:
         return self._moments.get(namespace)
 
     def recorded(self, namespace: str, moment: datetime) -> None:
-        """There may have been a later one since."""
+        """Forget the moment, unless there is a later one."""
         if self._moments.get(namespace) == moment:
             del self._moments[namespace]
 
@@ -140,7 +140,7 @@ class Reconciler:
 
 
 def of_objects(old: Object | None, new: Object | None, *, now: datetime, initial: bool) -> datetime | None:
-    """Of Shoots, BackupEntries and bindings; `initial` as `kube.runtime.cache.Change` has it."""
+    """Activity of Shoots, BackupEntries and bindings; `initial` as in `kube.runtime.cache.Change`."""
     if new is None:
         return now
     if old is None:
@@ -151,7 +151,7 @@ def of_objects(old: Object | None, new: Object | None, *, now: datetime, initial
 def of_credentials(
     old: Credentials | None, new: Credentials | None, *, now: datetime, initial: bool
 ) -> datetime | None:
-    """Of Secrets and WorkloadIdentities."""
+    """Activity of Secrets and WorkloadIdentities."""
     if not any(each is not None and each.were_referred_to for each in (old, new)):
         return None
     if new is None:
@@ -169,7 +169,7 @@ def of_quotas(old: Object | None, new: Object | None, *, now: datetime, initial:
 
 
 def _coming(created: str, now: datetime, *, initial: bool) -> datetime | None:
-    """What a list holds may have come while no process watched; then its creation says when."""
+    """Time of a new object; a listed one may have come while no process watched, so its creation counts."""
     moment = parse_time(created) if created else now
     if now - moment > _RECENT:
         return None

@@ -1,17 +1,17 @@
-"""The controller `project-stale`: a pass in a sync period, and when time makes a difference.
+"""The controller `project-stale`: a pass per sync period, and at times that change a decision.
 
-    Projects     that come, are used, get another namespace, or have a spec that was not looked at yet
+    Projects     that come, are used, get another namespace, or have a spec that was not reconciled yet
     Namespaces   that come, or are exempted from the check
 
                      minimum lifetime        grace          expiration, from `since` on
         created or ------------------> stale ------> `auto` ---------------------------> deleted
         last activity                  `since`
 
-What is used is not stale, whatever its age. The time of deletion, once written, never moves closer. What may use a
-Project is watched, but leads to no pass: `project-activity` writes it into the status of the Project.
+A Project in use is not stale, at any age. The time of deletion, once written, never moves closer. Users of a
+Project are watched, but lead to no pass: `project-activity` writes their activity into the status of the Project.
 
-What is decided from caches is decided anew, just before the Project is deleted, from what the API server says: the
-Project, its namespace, and all that may use it. In a dry run, what would be done is only logged.
+A decision to delete is repeated just before the deletion, with the Project, its namespace and all possible users
+read from the API server. In a dry run, changes are only logged.
 """
 
 from collections.abc import Callable, Iterator
@@ -68,18 +68,18 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     since: str = ""
-    """As the status has it: RFC 3339, empty for none."""
+    """Time in the format of the status, RFC 3339; empty for none."""
     auto_delete: str = ""
     deletes: bool = False
     due: datetime | None = None
-    """When it will be another one by the time alone."""
+    """Next time at which the decision may change without other changes; None if never."""
 
     def apply(self, status: Object) -> Object:
         return {**status, SINCE: self.since or None, AUTO_DELETE: self.auto_delete or None}
 
 
 def protected_until(project: Object, settings: Project) -> datetime:
-    """Until then it is not stale, whether it is used or not."""
+    """Time until which the Project is not stale, used or not."""
     last = at(project, "status", LAST_ACTIVITY)
     moments = [parse_time(each) for each in (text(metadata(project).get("creationTimestamp")), text(last)) if each]
     return max(moments) + timedelta(days=settings.minimum_lifetime_days)
@@ -90,7 +90,7 @@ def is_exempt(namespace: Object) -> bool:
 
 
 def decide(project: Object, settings: Project, *, is_kept: bool, now: datetime) -> Decision:
-    """Args: is_kept: whether it is used, or exempt."""
+    """Decide about a Project; `is_kept` if it is used, or exempt."""
     until = protected_until(project, settings)
     if until > now:
         return Decision(due=until)
@@ -109,7 +109,7 @@ def decide(project: Object, settings: Project, *, is_kept: bool, now: datetime) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What uses a Project: something of it is in use, be it from another Project.
+    """Objects of a Project in use, including uses from other Projects.
 
     Shoots and BackupEntries count in its namespace; Secrets, WorkloadIdentities and Quotas in its namespace count if a
     binding of any namespace names them which a Shoot uses.
@@ -137,7 +137,11 @@ class Usage:
 
     @classmethod
     async def read(cls, client: Client, namespace: str) -> "Usage":
-        """Of one namespace, from the API server. Raises KubeError: then it is not known."""
+        """Read the usage of one namespace from the API server.
+
+        Raises:
+            KubeError: the usage is unknown.
+        """
         secret_bindings = await cache.listed(client, SECRET_BINDINGS_VIEW)
         credentials_bindings = await cache.listed(client, CREDENTIALS_BINDINGS_VIEW)
         places = {namespace, *_referring(secret_bindings, namespace), *_referring(credentials_bindings, namespace)}
@@ -152,7 +156,7 @@ class Usage:
         )
 
     def of(self, namespace: str) -> str:
-        """One thing in the namespace that is in use; empty: there is none."""
+        """Name one object of the namespace in use; empty if there is none."""
         return next(self._used(namespace), "")
 
     def _used(self, namespace: str) -> Iterator[str]:
@@ -183,7 +187,7 @@ class Usage:
 
 
 def _referring(bindings: Store[Object], namespace: str) -> Iterator[str]:
-    """Namespaces of bindings that name something in this one."""
+    """Namespaces of bindings that name an object in this one."""
     for own, binding in bindings.items():
         if any(each.namespace == namespace for each in users.of_binding(binding)):
             yield own.namespace
@@ -266,7 +270,11 @@ class Reconciler:
         return decide(project, self._settings, is_kept=is_kept, now=self._clock())
 
     async def _delete(self, project: Object) -> None:
-        """Raises KubeError."""
+        """Delete the Project if it still is stale.
+
+        Raises:
+            KubeError: a request failed.
+        """
         if await delete_confirmed(self._client, PROJECTS, project, now=self._clock(), is_due=self._is_due):
             log.info("A stale Project is deleted")
 
@@ -276,7 +284,7 @@ class Reconciler:
         return namespace is not None and self._decide(live, namespace, await Usage.read(self._client, name)).deletes
 
     def _seconds_until(self, decision: Decision) -> float:
-        """Its next look: when time alone makes a difference, but not much later than in a sync period."""
+        """Seconds until the next pass: when time changes the decision, but not much later than in a sync period."""
         if decision.due is None or decision.deletes:
             return self._settings.stale_sync_period
         remaining = (decision.due - self._clock()).total_seconds()
@@ -288,7 +296,7 @@ def _namespace_of(project: Object) -> str:
 
 
 def _log(project: Object, decision: Decision, *, dry_run: bool) -> None:
-    """What is new."""
+    """Log changes of the decision."""
     status, times = mapping(project.get("status")), {"since": decision.since, "deletedAt": decision.auto_delete}
     if decision.deletes and dry_run:
         log.info("A stale Project would be deleted", **times)

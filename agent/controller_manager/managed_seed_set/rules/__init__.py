@@ -1,10 +1,10 @@
-"""What is done next for a ManagedSeedSet, and what its status says: pure.
+"""Next steps for a ManagedSeedSet, and its status: pure functions.
 
-    steps     what is done next
-    objects   what a replica consists of
+    steps     the next step
+    objects   objects of a replica
     merging   changes of templates brought into a replica
     history   revisions: when there is a new one, and which are kept
-    status    what the status says
+    status    fields of the status
 
-What plugins and admission need, too, is in `gardener.garden.managed_seed_set`.
+Rules shared with plugins and admission are in `gardener.garden.managed_seed_set`.
 """

@@ -21,7 +21,7 @@ _OFFSET, _PRIME = 2166136261, 16777619
 
 
 def revision_hash(templates: Object, collisions: int | None) -> str:
-    """Args: collisions: `status.collisionCount`; None: there is none."""
+    """Hash of the templates and of `status.collisionCount`, if any."""
     data = _canonical({"spec": templates}) + ("" if collisions is None else str(collisions))
     value = _OFFSET
     for byte in data.encode():
@@ -58,19 +58,19 @@ def new_revision(seed_set: Object, templates: Object, *, number: int, collisions
 
 
 def outlived(revisions: Sequence[Object], live: Collection[str], *, limit: int) -> list[Object]:
-    """Those of the past that are too many, the oldest first. Args: live: names of revisions that are in use."""
+    """Past revisions beyond the limit, the oldest first; `live` names revisions in use."""
     past = [each for each in revisions if key(each).name not in live]
     return past[: max(len(past) - limit, 0)]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The revisions of a set that are to be reckoned with.
+    """Relevant revisions of a set.
 
     Attributes:
-        update: that of the templates as they are.
-        current: that which the replicas have, as far as they are not updated yet.
-        collisions: how often the name of a new revision was taken, if it ever was.
+        update: revision of the present templates.
+        current: revision of the replicas that are not updated yet.
+        collisions: number of collisions of the name of a new revision; None if there never was one.
     """
 
     revisions: Sequence[Object]
@@ -79,7 +79,7 @@ class History:
     collisions: int | None = None
 
     def templates(self, name: str) -> Object | None:
-        """None: they were not kept."""
+        """Return the templates of a revision; None if they were not kept."""
         found = next((each for each in self.revisions if key(each).name == name), None)
         return None if found is None else templates_in(found)
 

@@ -1,7 +1,7 @@
-"""The Shoot and the ManagedSeed of a replica, as the templates of its set say.
+"""Shoot and ManagedSeed of a replica, made from the templates of its set.
 
 Changes of templates are brought to objects that were made from them and that others have changed since: a field that is
-the same in the old and the new template is left alone, whatever it is in the object by now.
+the same in the old and the new template is left alone, even if the object has another value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from kube.paths import at, with_value
 from kube.resources import Resource
 
 PLACEHOLDER = "replica-name"
-"""In the domains of the templates, for the name of the replica."""
+"""Placeholder for the name of the replica in the domains of the templates."""
 _SHOOT_DOMAIN = ("dns", "domain")
 _SEED_DOMAIN = ("spec", "ingress", "domain")
 _ABSENT: Any = object()
@@ -27,9 +27,11 @@ def owner_reference(seed_set: Object) -> Object:
 
 
 def shoot_of(seed_set: Object, name: str, templates: Object, revision: str = "") -> Object:
-    """Args:
-    templates: the fields `template` and `shootTemplate` of a set.
-    revision: the name of these templates; empty: updates are not kept track of.
+    """Return the Shoot of a replica.
+
+    `templates` has the fields `template` and `shootTemplate` of a set; `revision` is their name, empty if updates are
+    not
+    tracked.
     """
     template = mapping(templates.get("shootTemplate"))
     spec = _with_name(mapping(template.get("spec")), _SHOOT_DOMAIN, name)
@@ -37,7 +39,7 @@ def shoot_of(seed_set: Object, name: str, templates: Object, revision: str = "")
 
 
 def managed_seed_of(seed_set: Object, name: str, templates: Object, revision: str = "") -> Object:
-    """See `shoot_of`."""
+    """Return the ManagedSeed of a replica; arguments as in `shoot_of`."""
     template = mapping(templates.get("template"))
     said = mapping(template.get("spec"))
     spec = {**_with_name(said, (*seed_template_path(said), *_SEED_DOMAIN), name), "shoot": {"name": name}}
@@ -68,13 +70,13 @@ def _made(resource: Resource, meta: Object, spec: Object) -> Object:
 
 
 def updated(live: Object, old: Object | None, new: Object, *, own_labels: Mapping[str, str]) -> Object:
-    """The object as it is to be.
+    """Return the object with the changes of the templates.
 
     Args:
-        live: as it is.
-        old: as the templates made it; None: it is not known, and nothing is removed.
-        new: as the templates make it now.
-        own_labels: set in any case.
+        live: present object.
+        old: object as the templates made it; None if unknown: nothing is removed.
+        new: object as the templates make it now.
+        own_labels: labels set in any case.
     """
     meta = dict(metadata(live))
     for field, of in (("labels", labels), ("annotations", annotations)):
@@ -86,7 +88,7 @@ def updated(live: Object, old: Object | None, new: Object, *, own_labels: Mappin
 
 
 def merged(old: Any, new: Any, live: Any) -> Any:
-    """What is changed from old to new is changed in live. None of them is changed itself."""
+    """Apply the changes from old to new to live; no argument is modified."""
     if old == new:
         return live
     if isinstance(new, dict) and isinstance(live, dict):
@@ -106,13 +108,13 @@ def _merged_fields(old: Object, new: Object, live: Object) -> Object:
 
 
 def _merged_entries(old: Sequence[Object], new: Sequence[Object], live: Sequence[Object]) -> list[Object]:
-    """Lists whose entries are known by their names, in the order of the live one."""
+    """Merge lists of named entries, in the order of the live one."""
     before, after, there = ({each["name"]: each for each in entries} for entries in (old, new, live))
     return list(_merged_fields(before, after, there).values())
 
 
 def _is_named(value: Any) -> TypeGuard[list[Object]]:
-    """Whether all entries of a list have names of their own."""
+    """Whether the value is a list whose entries have unique names."""
     if not isinstance(value, list) or not value:
         return False
     names = [each.get("name") for each in value if isinstance(each, dict) and isinstance(each.get("name"), str)]

@@ -1,4 +1,4 @@
-"""The status of a set, as far as it follows from the replicas and from what is done next."""
+"""Status of a set, as far as it follows from the replicas and the next step."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _GIVEN_UP = frozenset({Reason.SHOOT_RECONCILE_FAILED, Reason.SHOOT_DELETE_FAILED
 
 
 def counted(seed_set: Object, replicas: Sequence[Replica]) -> Object:
-    """The fields that hold whatever is done next. None, here and below, removes a field."""
+    """Fields that do not depend on the next step. None, here and below, removes a field."""
     return {
         "observedGeneration": integer(metadata(seed_set).get("generation")),
         "replicas": len(replicas),
@@ -56,7 +56,7 @@ def _pending_after(step: Step, observed: SetObservation) -> Pending:
 
 
 UNTRACKED: Object = {"currentReplicas": None, "updatedReplicas": None}
-"""Instead of `of_revisions`. Former counts would be greater than the number of replicas, once that falls."""
+"""Replacement for `of_revisions`: former counts would exceed the number of replicas, once that falls."""
 
 
 def of_revisions(history: History, replicas: Sequence[Replica]) -> Object:
@@ -74,7 +74,7 @@ def of_revisions(history: History, replicas: Sequence[Replica]) -> Object:
 
 
 def rejected(action: Action) -> str:
-    """The reason of a step that the API server refuses."""
+    """Reason of the condition for a step that the API server refuses."""
     if action in {Action.CREATE_SHOOT, Action.CREATE_MANAGED_SEED}:
         return "CreationRejected"
     return "DeletionRejected" if action in {Action.DELETE_SHOOT, Action.DELETE_MANAGED_SEED} else "UpdateRejected"

@@ -1,7 +1,7 @@
-"""What a pass over a ManagedSeedSet does: at most one thing, for one replica.
+"""Decide the next step for a ManagedSeedSet: at most one, for one replica.
 
-The set waits for the replica that is pending. Then it grows or shrinks by one, or sees to the replicas that are not
-ready, or brings one to the present templates. What is decided here follows from the state of the objects alone, so
+The set waits for the replica that is pending. Then it grows or shrinks by one, or handles replicas that are not
+ready, or brings one to the present templates. The decision depends on the state of the objects alone, so
 that a pass that was interrupted anywhere is resumed by the next one.
 """
 
@@ -23,7 +23,7 @@ from gardener.garden.managed_seed_sets import (
 )
 
 _LONGEST_PAUSE = 8 * 3600.0
-"""Seconds between two rounds of retries, at most."""
+"""Maximum pause between two rounds of retries, in seconds."""
 
 
 class Action(Enum):
@@ -39,7 +39,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """For one replica, which is pending from then on."""
+    """Step for one replica, which is pending from then on."""
 
     action: Action
     name: str
@@ -49,12 +49,12 @@ class Step:
     message: str
     retries: int = 0
     again_after: float | None = None
-    """Seconds after which there will be something to do even if nothing changes."""
+    """Seconds until the next pass even if nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to do."""
+    """Nothing to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,28 +74,28 @@ class Scheduled:
 
     total: int
     unhealthy: int
-    """All but those of which somebody says that they are healthy."""
+    """Shoots that are not known to be healthy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
-    """How changed templates reach the replicas."""
+    """Roll-out of changed templates to the replicas."""
 
     current: str
-    """The revision that replicas had before."""
+    """Revision of the present templates."""
     update: str
-    """That of the templates as they are."""
+    """Replicas with a lower number are not updated."""
     partition: int = 0
     """Replicas with a lower number stay as they are."""
     max_unhealthy: int | str | None = None
-    """Of the Shoots on an updated Seed: a number, or a percentage; None: all may be."""
+    """Maximum of unhealthy Shoots on an updated Seed: a number, or a percentage; None for no limit."""
 
     def of_new(self, ordinal: int) -> str:
         """The revision that a new replica is made from."""
         return self.update if ordinal >= self.partition else self.current
 
     def tolerates(self, scheduled: "Scheduled") -> bool:
-        """Whether so many Shoots on an updated Seed may be unhealthy while the roll-out goes on."""
+        """Whether the roll-out continues with these Shoots on an updated Seed."""
         most = self.max_unhealthy
         if isinstance(most, str):
             share = most.removesuffix("%")
@@ -108,7 +108,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
-    """Of a Shoot, which may have failed."""
+    """Operation of a Shoot, which may have failed."""
 
     running: Reason
     failed: Reason
@@ -135,19 +135,19 @@ _DELETION = _Operation(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetObservation:
-    """All that a decision depends on.
+    """Input of a decision.
 
     Attributes:
-        name: of the set.
-        replicas: those that there are.
-        target: how many there are to be; 0 while the set is being deleted.
-        pending: as the status says.
-        next_number: as the status says.
-        used_seeds: Seeds that Shoots are on.
-        max_retries: of a failed operation of a Shoot, in one round.
+        name: name of the set.
+        replicas: existing replicas.
+        target: requested number of replicas; 0 while the set is being deleted.
+        pending: pending replica, from the status.
+        next_number: number of the next replica, from the status.
+        used_seeds: Seeds with Shoots.
+        max_retries: retries of a failed operation of a Shoot, in one round.
         pause: seconds until the second round of retries; it doubles with each.
-        is_asked: whether somebody changed the set, or asked for a reconciliation, since the last pass: a new round.
-        rollout: None: templates are for new replicas only.
+        is_asked: whether a change or a requested reconciliation since the last pass starts a new round.
+        rollout: roll-out of the templates; None if they are for new replicas only.
         scheduled: Shoots by the name of the Seed, if a roll-out depends on them.
     """
 
@@ -194,7 +194,9 @@ def decide(observed: SetObservation) -> Decision:
 
 
 def _handled(observed: SetObservation, replica: Replica) -> Step | None:
-    """What a replica waits for or needs; None: nothing, or the set is to shrink and it may be removed as it is."""
+    """Step that a replica waits for or needs; None if there is none, or the set shrinks and the replica can be removed
+    as is.
+    """
     match replica.state:
         case ReplicaState.SHOOT_DELETE_FAILED:
             return _after_failure(observed, replica, _DELETION)
@@ -210,7 +212,7 @@ def _handled(observed: SetObservation, replica: Replica) -> Step | None:
 
 
 def _lacking(observed: SetObservation, replica: Replica) -> Step | None:
-    """What a replica lacks to be ready. While the Shoot is ahead of its ManagedSeed in an update, the Shoot counts."""
+    """Step that makes a replica ready. If the Shoot is ahead of its ManagedSeed in an update, only the Shoot counts."""
     is_ahead = observed.rollout is not None and len(set(replica.revisions)) > 1
     match shoot_state(replica.shoot) if is_ahead else replica.state:
         case ReplicaState.SHOOT_RECONCILE_FAILED:
@@ -255,7 +257,7 @@ def _unhealthy(observed: SetObservation, replica: Replica) -> Step | None:
 
 
 def _retries(observed: SetObservation, replica: Replica, operation: _Operation) -> int:
-    """So far, of this operation; they count until it has succeeded."""
+    """Number of retries of this operation so far; reset when it has succeeded."""
     pending = observed.pending
     known = {operation.running, operation.failed}
     return pending.retries if pending and pending.name == replica.name and pending.reason in known else 0
@@ -273,7 +275,7 @@ def _under_way(observed: SetObservation, replica: Replica, operation: _Operation
 
 
 def _after_failure(observed: SetObservation, replica: Replica, operation: _Operation) -> Step:
-    """Tries again, so many times; then a round pauses, longer each time, until the next begins."""
+    """Retry the operation up to the limit of the round; then wait for the next round, longer each time."""
     retries, limit = _retries(observed, replica, operation), observed.max_retries
     full = _full(observed, replica)
     left = 0.0 if limit and (observed.is_asked or retries % limit or not retries) else None
@@ -300,7 +302,7 @@ def _after_failure(observed: SetObservation, replica: Replica, operation: _Opera
 
 
 def _left_of_pause(observed: SetObservation, operation: _Operation, *, rounds: int) -> float:
-    """Seconds; of a pause that begins now, all."""
+    """Rest of the pause in seconds; the whole one if it begins now."""
     pause = min(observed.pause * 2.0 ** min(rounds - 1, 30), _LONGEST_PAUSE)
     pending = observed.pending
     if pending is None or pending.reason != operation.failed:
@@ -338,7 +340,7 @@ def _scaled_in(observed: SetObservation) -> Step | NoneDeletable:
 
 
 def _is_half_removed(observed: SetObservation, replica: Replica) -> bool:
-    """Whether only the Shoot is left, or is all that there was. A protection does not stop what has begun."""
+    """Whether only the Shoot is left, or never had a ManagedSeed. A protection does not stop a removal once begun."""
     if replica.managed_seed is not None:
         return False
     pending = observed.pending
@@ -373,7 +375,7 @@ def _removal(observed: SetObservation, replica: Replica) -> Step:
 
 
 def _updated(observed: SetObservation, replica: Replica) -> Step | None:
-    """The next step to the present templates; None: it has them, or keeps the ones that it has."""
+    """Next step to the present templates; None if the replica has them, or is not updated."""
     if observed.rollout is None or replica.ordinal < 0:
         return None
     if observed.rollout.lacks_update(replica.revisions[0], replica.ordinal):
@@ -388,7 +390,7 @@ def _updated(observed: SetObservation, replica: Replica) -> Step | None:
 
 
 def _harmed(observed: SetObservation) -> Step | None:
-    """Waiting for the Shoots on a Seed that was updated, before the next one is."""
+    """Wait for the Shoots on an updated Seed before the next one is updated."""
     rollout = observed.rollout
     for replica in observed.replicas:
         scheduled = observed.scheduled.get(replica.name)
@@ -402,7 +404,7 @@ def _harmed(observed: SetObservation) -> Step | None:
 
 
 def _managed_seed_update(observed: SetObservation, replica: Replica) -> Step | None:
-    """A ManagedSeed follows its Shoot, whatever the templates have become meanwhile."""
+    """Update a ManagedSeed to the revision of its Shoot, even if the templates have changed since."""
     if observed.rollout is None or replica.managed_seed is None or len(set(replica.revisions)) == 1:
         return None
     return Step(
@@ -415,9 +417,9 @@ def _managed_seed_update(observed: SetObservation, replica: Replica) -> Step | N
 
 
 def _correction(observed: SetObservation, replica: Replica) -> Step | None:
-    """The update of a replica that may never become ready as it is: what it has was given up, or has failed.
+    """Update of a replica that may never become ready as it is: its revision was given up, or its Shoot has failed.
 
-    Without it, a mistake in the templates could not be repaired by correcting them.
+    Otherwise a mistake in the templates could not be repaired by correcting them.
     """
     rollout, revision = observed.rollout, replica.revisions[0]
     if rollout is None or not rollout.lacks_update(revision, replica.ordinal):

@@ -1,1 +1,1 @@
-"""A Project has a namespace, a ResourceQuota in it, and its members have their rights; in the end all of it goes."""
+"""Namespace of a Project, its ResourceQuota and the rights of members; and their removal with the Project."""

@@ -1,4 +1,4 @@
-"""The controller `project`: namespaces, quotas and rights of Projects are as their specs want them.
+"""The controller `project`: keeps namespaces, quotas and rights of Projects as specified.
 
 Projects         that change, but for their status
 Namespaces       the Project whose namespace it is, or who controls it
@@ -64,7 +64,7 @@ def _lacks_finalizer(project: Object) -> bool:
 
 _parts = (f"metadata.{field}" for field in ("deletionTimestamp", "generation", "labels", "uid"))
 _triggers: Predicate[Object] = any_of(listed, changed(*_parts), now(_lacks_finalizer))
-"""Without changes of the status, and what the first pass writes."""
+"""Changes that lead to a pass; not those of the status, nor writes of the first pass."""
 
 
 def _with_namespace(projects: Store[Object], namespace: str) -> list[Key]:

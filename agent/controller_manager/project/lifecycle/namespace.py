@@ -1,12 +1,12 @@
-"""The namespace of a Project: what it is called, what it must be like, and what becomes of it in the end.
+"""Namespace of a Project: its name, the requirements, and its release in the end.
 
 A namespace that the controller has made goes with its Project. One that was there before can only be used if its
-labels name the Project, which operators see to, and stays, unless an annotation says otherwise. Which of the two it is
-stands in its annotations, together with the uid of the Project: what does not carry that uid was never taken, and is
-left alone at the end as well.
+labels name the Project, which operators set, and stays, unless an annotation requests otherwise. Its annotations
+record which of the two it is, together with the uid of the Project: a namespace without that uid was never taken, and
+is left alone at the end as well.
 
-The Project is an owner of what goes with it only. The garbage collector deletes what has no other owner: when the
-Project is gone, and as soon as its deletion begins if that is one in the foreground.
+The Project is an owner of the objects that go with it only. The garbage collector deletes objects without another
+owner: when the Project is gone, and as soon as its deletion begins if that is one in the foreground.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ _OURS = (
 
 
 def namespace_of(project: Object) -> str:
-    """Its name: the same at each look, so that one that was made and is not named in the Project yet is found."""
+    """Name of the namespace: stable, so that one that was created, but is not named in the Project yet, is found."""
     chosen = text(spec(project).get("namespace"))
     return chosen or f"garden-{key(project).name}-{hashlib.sha256(uid(project).encode()).hexdigest()[:5]}"
 
 
 def owner_reference(project: Object, *, blocks: bool) -> Object:
-    """Args: blocks: whether the Project stays, if it is deleted in the foreground, until the object is gone."""
+    """Owner reference to the Project; `blocks`: a deletion of the Project in the foreground waits for the object."""
     own = PROJECTS.reference(name=key(project).name, uid=uid(project))
     return {**own, "controller": True, "blockOwnerDeletion": blocks}
 
 
 def with_owner(obj: Object, project: Object) -> list[Object]:
-    """The owner references of an object with the Project among them."""
+    """Owner references of an object, including the Project."""
     own = owner_reference(project, blocks=True)
     present = mappings(metadata(obj).get("ownerReferences"))
     if any(each.get("uid") == own["uid"] for each in present):
@@ -72,7 +72,7 @@ def new_namespace(project: Object) -> Object:
 
 
 def problem(namespace: Object, project: Object) -> str:
-    """Why the Project can't have this namespace; empty if it can."""
+    """Reason why the Project can't have this namespace; empty if it can."""
     if is_deleting(namespace):
         return f'namespace "{key(namespace).name}" is being deleted; it is made anew when it is gone'
     if not _is_labelled(namespace, project):
@@ -84,7 +84,7 @@ def problem(namespace: Object, project: Object) -> str:
 
 
 def taking(namespace: Object, project: Object) -> Object:
-    """The change of its metadata by which the Project takes it; empty if it has it."""
+    """Change of the metadata that takes the namespace for the Project; empty if it has it."""
     present = annotations(namespace)
     wanted = {keys.NAMESPACE_PROJECT: uid(project)}
     if not present.keys() & {keys.NAMESPACE_CREATED_BY_PROJECT_CONTROLLER, keys.NAMESPACE_KEEP_AFTER_PROJECT_DELETION}:
@@ -103,10 +103,10 @@ def taking(namespace: Object, project: Object) -> Object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What is to be done before a Project can go."""
+    """Step that releases the namespace of a Project."""
 
     change: Object
-    """Of the metadata of its namespace; empty: none."""
+    """Change of the metadata of the namespace; empty for none."""
     deletes: bool = False
     is_done: bool = False
     """Whether the Project can go as soon as the change is made."""
@@ -128,7 +128,7 @@ def release(namespace: Object | None, project: Object) -> Release:
 
 
 def _giving_up(namespace: Object, project: Object) -> Object:
-    """Without the owner reference, since what it names is about to go, and would take the namespace along."""
+    """Change that removes our metadata, with the owner reference: the namespace would be deleted with the Project."""
     present, others = mappings(metadata(namespace).get("ownerReferences")), without_owner(namespace, project)
     change: Object = {
         "labels": {name: None for name, value in role_labels(project).items() if labels(namespace).get(name) == value},

@@ -1,7 +1,7 @@
-"""The ResourceQuota in the namespace of a Project, as the configuration wants it.
+"""ResourceQuota in the namespace of a Project, from the configuration.
 
-The configuration gives the resources that are limited, and the limits to begin with. Limits that are there already
-stay, since operators raise them for single Projects.
+The configuration gives the limited resources, and the initial limits. Existing limits stay, since operators raise them
+for single Projects.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _KEPT = ("annotations", "labels", "name", "namespace", "ownerReferences", "uid")
 
 
 def configured(quotas: Iterable[QuotaConfiguration], project: Object) -> Mapping[str, Any] | None:
-    """The first whose selector matches the Project; None: none does, and what there is stays as it is."""
+    """First configuration whose selector matches the Project; None if none does: an existing quota stays."""
     having = labels(project)
     return next(
         (each.config for each in quotas if matches_label_selector(each.project_selector.as_object(), having)), None
@@ -25,7 +25,7 @@ def configured(quotas: Iterable[QuotaConfiguration], project: Object) -> Mapping
 
 
 def limits_only(present: Object) -> Object:
-    """What is kept of a ResourceQuota: neither what is used, which changes all the time, nor its version."""
+    """Cached fields of a ResourceQuota: neither the usage, which changes all the time, nor its version."""
     meta = {field: value for field, value in metadata(present).items() if field in _KEPT}
     return {"metadata": meta, "spec": {"hard": mapping(spec(present).get("hard"))}}
 
@@ -45,7 +45,7 @@ def new_quota(config: Mapping[str, Any], project: Object, namespace: str) -> Obj
 
 
 def change_of(present: Object, config: Mapping[str, Any], project: Object) -> Object:
-    """A merge patch without resourceVersion; empty if all is as it is to be."""
+    """Merge patch without resourceVersion; empty if nothing changes."""
     meta: Object = {}
     for field, wanted, having in (
         ("labels", labels(config), labels(present)),

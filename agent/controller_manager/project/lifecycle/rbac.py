@@ -1,9 +1,9 @@
-"""The rights of a Project's owner and members: which roles and bindings are to be there, with what in them.
+"""Desired roles and bindings for a Project's owner and members.
 
 Rights in the namespace come from ClusterRoles that the garden has, by RoleBindings to them. Rights to the Project
 itself and to see its namespace come from ClusterRoles that are made for each Project. An extension may bring a role of
-its own, `extension:NAME`: that ClusterRole is put together by Kubernetes from those with a label, so its rules
-are its alone.
+its own, `extension:NAME`: Kubernetes aggregates that ClusterRole from those with a label, so its rules are managed by
+Kubernetes alone.
 """
 
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ _SYSTEM = "gardener.cloud:system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredRight:
-    """A role or binding as it is to be."""
+    """Desired role or binding."""
 
     resource: Resource
     key: Key
     content: Object
-    """Its fields besides metadata."""
+    """Top-level fields except metadata."""
     owner: Object
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class DesiredRight:
         return {**self.resource.type_meta, "metadata": meta, **self.content}
 
     def change_of(self, present: "PresentRight") -> Object:
-        """A merge patch without resourceVersion; empty if all is as it is to be."""
+        """Merge patch without resourceVersion; empty if nothing changes."""
         meta: Object = {}
         if present.labels != self.labels:
             meta["labels"] = {**dict.fromkeys(present.labels.keys() - self.labels.keys()), **self.labels}
@@ -59,13 +59,13 @@ class DesiredRight:
         return change
 
     def is_rebound(self, present: "PresentRight") -> bool:
-        """Whether what is there refers to another role, which cannot be changed."""
+        """Whether the present binding refers to another role, which cannot be changed."""
         return present.content.get("roleRef") != self.content.get("roleRef")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentRight:
-    """What is kept of a role or binding that is there."""
+    """Cached fields of an existing role or binding."""
 
     uid: str
     version: str = field(compare=False)
@@ -75,7 +75,7 @@ class PresentRight:
 
     @classmethod
     def of(cls, obj: Object) -> "PresentRight":
-        """Rules that Kubernetes puts together are left out."""
+        """Cache a role or binding, without rules that Kubernetes aggregates."""
         if "roleRef" in obj:
             content: Object = {"roleRef": mapping(obj["roleRef"]), "subjects": mappings(obj.get("subjects"))}
         elif obj.get("aggregationRule"):
@@ -93,7 +93,7 @@ class PresentRight:
 
     @classmethod
     def of_project(cls, obj: Object) -> "PresentRight | None":
-        """Nothing is kept of what no Project controls."""
+        """Cache a role or binding; None if no Project controls it."""
         return cls.of(obj) if controlling_project(obj) else None
 
     @property
@@ -101,13 +101,13 @@ class PresentRight:
         return controlling_project({"metadata": {"ownerReferences": self.owners}})
 
     def is_extension_of(self, project: Object) -> bool:
-        """Whether it was made for an extension role of the Project."""
+        """Whether the object was made for an extension role of the Project."""
         is_owned = any(each.get("uid") == uid(project) for each in self.owners)
         return is_owned and _extension_labels(project).items() <= self.labels.items()
 
 
 def controlling_project(obj: Object) -> str:
-    """The name of the Project that controls an object; empty if none does."""
+    """Name of the Project that controls an object; empty if none does."""
     owner = controller_of(obj) or {}
     is_project = owner.get("kind") == PROJECTS.kind and group_of(text(owner.get("apiVersion"))) == PROJECTS.group
     return text(owner.get("name")) if is_project else ""
@@ -166,12 +166,12 @@ def extension_role_name(project: Object, role: str) -> str:
 
 
 def _holders(project: Object, *wanted: str) -> list[Object]:
-    """The members who have one of these roles."""
+    """Members with one of these roles."""
     return [_subject(member) for member in members(spec(project)) if not set(wanted).isdisjoint(roles(member))]
 
 
 def _subject(member: Object) -> Object:
-    """As the API server stores it."""
+    """Subject of a binding, as the API server stores it."""
     kind, name = text(member.get("kind")), text(member.get("name"))
     if kind == "ServiceAccount":
         return {"kind": kind, "name": name, "namespace": text(member.get("namespace"))}
@@ -188,7 +188,7 @@ def _rule(resource: Resource, name: str, verbs: str) -> Object:
 
 
 def _binding(resource: Resource, own: Key, subjects: list[Object], owner: Object, **marks: str) -> DesiredRight:
-    """To the ClusterRole of the same name; a subject stands in it once."""
+    """Binding to the ClusterRole of the same name, without duplicate subjects."""
     unique: dict[object, Object] = {}
     for each in subjects:
         unique.setdefault(tuple(sorted(each.items())), each)

@@ -1,11 +1,12 @@
 """One pass over a Project: its namespace, its quota and the rights in it; or, if it is deleted, its end.
 
-Each pass looks at all of it, so it makes no difference after which write a former one ended: what was made is known by
-its name and by the uid of the Project that it carries. A namespace is only deleted if it carries it, and if the API
-server itself says that there is no Shoot in it. With the Project goes all that it owns, so its finalizer is not taken
-off before the API server itself says that the namespace is not among that.
+Each pass covers all of it, so it makes no difference after which write a former one ended: created objects are
+recognized by their names and by the uid of the Project that they carry. A namespace is only deleted if it carries it,
+and if it has no Shoots in the API server. All objects that the Project owns go with it, so its finalizer is not removed
+before the API server confirms that the namespace is not among them.
 
-What cannot be repaired leads to an Event and the phase `Failed`; a conflict with another writer leads to neither.
+Problems that cannot be repaired lead to an Event and the phase `Failed`; a conflict with another writer leads to
+neither.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -53,7 +54,7 @@ DELETION_FAILED = "NamespaceDeletionFailed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectStores:
-    """What is watched: Projects, and what is made for them."""
+    """Caches of Projects and the objects created for them."""
 
     projects: Store[Object]
     namespaces: Store[Object]
@@ -63,7 +64,7 @@ class ProjectStores:
 
 
 class Events:
-    """About Projects."""
+    """Events about Projects."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
@@ -73,12 +74,12 @@ class Events:
         self._write(project, "Normal", reason, message)
 
     def warn(self, project: Object, reason: str, messages: Iterable[str]) -> None:
-        """Warn of what the pass before has not warned of."""
+        """Record warnings that the previous pass did not record."""
         for new in sorted(self._warned.news(key(project), ((reason, message) for message in messages))):
             self._write(project, "Warning", *new)
 
     def forget(self, own: Key) -> None:
-        """The Project is as it is to be, or gone."""
+        """Forget the warnings of a Project that is correct or gone."""
         self._warned.forget(own)
 
     def _write(self, project: Object, type_: EventType, reason: str, message: str) -> None:
@@ -97,7 +98,11 @@ class Reconciler:
         self._status = StatusWriter(client, stores.projects)
 
     async def reconcile(self, own: Key) -> Result:
-        """Raises: TerminalError: the namespace has to be changed first; other errors: to be tried again."""
+        """Set up or end a Project.
+
+        Raises:
+            TerminalError: the namespace has to be changed first; other errors are retried.
+        """
         project = self._stores.projects.get(own)
         if project is None or (is_deleting(project) and GARDENER_FINALIZER not in finalizers(project)):
             self._events.forget(own)
@@ -141,7 +146,7 @@ class Reconciler:
         await self._write_phase(project, READY)
 
     async def _ensure_namespace(self, project: Object) -> bool:
-        """Whether anything had to be written."""
+        """Create or change the namespace, and return whether anything was written."""
         name = namespace_of(project)
         namespace = self._stores.namespaces.get(Key("", name))
         if namespace is None:
@@ -204,7 +209,7 @@ class Reconciler:
                 self._stores.projects.observe(written)
 
     async def _free(self, project: Object, name: str) -> bool:
-        """Whether nothing of the namespace holds the Project any more; what does is watched."""
+        """Whether the namespace does not hold the Project any more; anything that does is watched."""
         namespace = self._stores.namespaces.get(Key("", name))
         step = release(namespace, project)
         if step is RELEASED:  # it may have been taken a moment ago
@@ -227,7 +232,7 @@ class Reconciler:
         return False
 
     async def _shoots_in(self, namespace: str, *, asks: bool) -> list[Key]:
-        """Args: asks: whether the API server is asked if none are known."""
+        """Shoots in the namespace; if none are cached and `asks` is set, listed from the API server."""
         known = self._stores.shoots.keys_by_index(BY_NAMESPACE, namespace)
         if known or not asks:
             return known

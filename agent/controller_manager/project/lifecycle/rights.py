@@ -1,7 +1,7 @@
-"""Writes roles and bindings: creates what is missing, changes what differs, removes what no member needs any more.
+"""Write roles and bindings: create missing ones, change those that differ, remove those that no member needs any more.
 
-What is right costs no request. Each object is written for itself, so one that fails keeps no other member from its
-rights. A Project has few requests under way at once: what others ask for over the same connection comes between them.
+Correct objects cost no request. Each object is written independently, so a failure keeps no other member from its
+rights. A Project has few concurrent requests, so that those of others over the same connection are not delayed.
 """
 
 import asyncio
@@ -17,23 +17,27 @@ from kube.runtime.client import Client
 KINDS = (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
 BY_PROJECT = "project"
 _AT_ONCE = 4
-"""Requests of a Project."""
+"""Concurrent requests of a Project."""
 
 
 class Rights:
-    """Args: stores: of what Projects control, for each of `KINDS`."""
+    """Rights of Projects; `stores` hold the objects that Projects control, for each of `KINDS`."""
 
     def __init__(self, *, client: Client, stores: Mapping[Resource, Store[PresentRight | None]]) -> None:
         self._client = client
         self._stores = stores
 
     async def ensure(self, project: Object, namespace: str) -> None:
-        """Raises an ExceptionGroup of what could not be written."""
+        """Write the desired roles and bindings.
+
+        Raises:
+            ExceptionGroup: some could not be written.
+        """
         await _all(partial(self._write, wanted) for wanted in wanted_roles(project, namespace))
         await _all(partial(self._write, wanted) for wanted in wanted_bindings(project, namespace))
 
     async def remove_stale(self, project: Object, namespace: str) -> None:
-        """Remove what belongs to extension roles that no member has any more. Raises as `ensure`."""
+        """Remove objects of extension roles that no member has any more. Raises like `ensure`."""
         wanted = {(each.resource, each.key) for each in wanted_roles(project, namespace)}
         wanted |= {(each.resource, each.key) for each in wanted_bindings(project, namespace)}
         for resource in (ROLE_BINDINGS, CLUSTER_ROLES):
