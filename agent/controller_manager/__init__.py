@@ -1,1 +1,1 @@
-"""The controllers of the garden: they work on its API alone, and never talk to a seed or a shoot."""
+"""Controllers of the garden: they work on its API alone, and never talk to a seed or a shoot."""

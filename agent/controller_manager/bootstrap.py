@@ -30,7 +30,7 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 
 async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
-    """Makes what is missing, and changes nothing that is there."""
+    """Create missing objects; existing ones are not changed."""
     log = get_logger()
     try:
         if not await _has_monitoring_secret(client):

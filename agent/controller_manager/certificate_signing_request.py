@@ -5,8 +5,8 @@ request into the certificate. Nothing is ever denied, since many others use the 
 
 A bootstrap token without the name of a Seed is valid for new Seeds, without a ManagedSeed. One that names a Seed in its
 groups is valid for that alone; if a gardenlet wrote it, only while this is responsible for the ManagedSeed or is the
-Seed itself. A bootstrap ServiceAccount is valid for the Seed that it is named after. Admission ensures that
-gardenlets write no others. The groups are those at the time of the request, so nothing depends on the id of the token.
+Seed itself. A bootstrap ServiceAccount is valid for the Seed that it is named after. Admission ensures that gardenlets
+write no others. The groups are those at the time of the request, so nothing depends on the id of the token.
 """
 
 import json
@@ -140,7 +140,7 @@ class Reconciler:
     async def _approve(self, csr: Object) -> None:
         approved = with_decision(csr, APPROVED, REASON, MESSAGE)
         try:
-            # Its resourceVersion makes sure that this is the request that was looked at, still undecided.
+            # The resourceVersion ensures that this is the request that was checked, still undecided.
             written = await self.client.replace(CERTIFICATE_SIGNING_REQUESTS, approved, subresource="approval")
         except NotFound:
             return
@@ -149,7 +149,7 @@ class Reconciler:
 
 
 def why_not(request: SigningRequest) -> str:
-    """Why it is not the request of a gardenlet; empty: it is."""
+    """Reason why the request is not a gardenlet's; empty if it is."""
     asked = request.asked
     if asked.organizations != (keys.SEEDS_GROUP,):
         return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(asked.organizations)}'
@@ -167,12 +167,12 @@ def why_not(request: SigningRequest) -> str:
 
 
 def seed_of(request: SigningRequest) -> str:
-    """The name of the Seed that the certificate is for."""
+    """Name of the Seed that the certificate is for."""
     return request.asked.common_names[0].removeprefix(keys.SEED_USER_PREFIX)
 
 
 def seeds_of_credentials(request: SigningRequest) -> list[BootstrapToken] | None:
-    """The Seeds that the credentials of a request were made for; None: for any new Seed."""
+    """Seeds that the credentials of a request were made for; None for any new Seed."""
     user = request.username
     if keys.SEEDS_GROUP in request.groups:
         return [BootstrapToken(user.removeprefix(keys.SEED_USER_PREFIX))]

@@ -1,12 +1,12 @@
-"""The controllers of credentials that bindings refer to, of which only metadata are watched.
+"""Controllers of credentials that bindings refer to; only their metadata are watched.
 
 Secrets, WorkloadIdentities   that have labels of bindings, or should have
-bindings of both kinds        that come, change or go: what they refer to
+bindings of both kinds        that come, change or go: the objects that they refer to
 
 The credentials get labels of the kinds of bindings that refer to them, and of the providers that these name; and a
-finalizer while there is any binding. When there is no binding any more, the label of a kind of bindings shows, together
-with the finalizer, that there was one. Others put the same finalizer, or users the label, on Secrets that no binding
-refers to; they are left alone there.
+finalizer while there is any binding. Without bindings, the label of a kind of bindings shows, together with the
+finalizer, that there was one. Others put the same finalizer, or users the label, on Secrets that no binding refers to;
+they are left alone there.
 """
 
 from functools import partial
@@ -43,9 +43,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Bindings:
-    """All of both kinds, watched by a control loop of what they refer to.
+    """Bindings of both kinds, watched by a control loop of the credentials.
 
-    Args: index: the one by `references`, of bindings of both kinds.
+    Args:
+        index: index by `references`, of bindings of both kinds.
     """
 
     def __init__(self, loop: ControlLoop, caches: Caches, references: References, *, index: str) -> None:
@@ -62,11 +63,15 @@ class Bindings:
         }
 
     def of(self, name: Key) -> Bound[Object]:
-        """All that refer to an object."""
+        """Bindings that refer to an object."""
         return {label: store.values_by_index(self._index, name) for label, store in self._stores.items()}
 
     async def look(self, client: Client, name: Key) -> None:
-        """Have the caches know of those that refer to an object now. Raises KubeError."""
+        """Add the present bindings of an object to the caches.
+
+        Raises:
+            KubeError: the list failed.
+        """
         for store in self._stores.values():
             await look(client, store, lambda binding: name in self._references(binding))
 
@@ -94,7 +99,7 @@ def _declare(context: Context, view: View[Credentials], references: References, 
 
 
 def _is_to_change(bindings: Bindings, change: Change[Credentials]) -> bool:
-    """A finalizer that is taken off by hand is not put back at once: who does that wants the object to go."""
+    """Whether credentials need a write. A finalizer removed by hand is not restored at once: the object should go."""
     old, new = change.old, change.new
     if new is None or (not change.initial and old is not None and old.labels == new.labels):
         return False
@@ -105,8 +110,8 @@ class Reconciler:
     """One pass over the credentials that bindings refer to: labels and finalizer are one write.
 
     Bindings of both kinds may refer to them, in all namespaces; only this reconciler decides about them, from the
-    existing
-    bindings. Bindings are read from the API server before credentials in deletion are released, which is final.
+    existing bindings. Bindings are read from the API server before credentials in deletion are released, which is
+    final.
 
     Args:
         credentials: Secrets, or WorkloadIdentities.
@@ -137,7 +142,7 @@ class Reconciler:
 
 
 def needed_changes(credentials: Credentials, bound: Bound[Object]) -> Object:
-    """Changes of the metadata; empty: none."""
+    """Changes of the metadata; empty for none."""
     bindings = list(chain.from_iterable(bound.values()))
     has_finalizer = CREDENTIALS_FINALIZER in credentials.finalizers
     were_bound = credentials.were_referred_to and has_finalizer

@@ -33,7 +33,7 @@ def declare(context: Context) -> ControlLoop:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
-    """One pass over an Event: it is deleted, or looked at again when it is old enough."""
+    """One pass over an Event: delete it, or requeue it for when it is old enough."""
 
     client: Client
     events: Store[datetime | None]

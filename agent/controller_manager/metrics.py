@@ -1,8 +1,8 @@
 """Metrics of a garden for operators.
 
 All is computed at each scrape, from the caches that the controllers share. Only a leader has these, and therefore
-anything to report; a kind is missing until it has been listed. There are only sums, and the first one of times,
-so that a garden of any size has the same few series: Events and the objects themselves have the names. But Seeds and
+anything to report; a kind is missing until it has been listed. There are only sums, and the first one of times, so that
+a garden of any size has the same few series: Events and the objects themselves have the names. But Seeds and
 SeedAutoscalers have series of their own: there are few, and operators need to know how full each one is.
 """
 

@@ -1,4 +1,4 @@
-"""The controller `quota`: a Quota that bindings refer to is labelled, and not deleted."""
+"""The controller `quota`: labels Quotas that bindings refer to, and keeps them from deletion."""
 
 from functools import partial
 

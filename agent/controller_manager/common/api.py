@@ -1,7 +1,7 @@
 """The kinds of the garden API, as the controllers that work on them see them.
 
-A kind that several controllers need has one view here, so that they share one watch.
-Indexes find the users of an object, by its key unless noted otherwise (see `gardener.garden.users`).
+A kind that several controllers need has one view here, so that they share one watch. Indexes find the users of an
+object, by its key unless noted otherwise (see `gardener.garden.users`).
 """
 
 from agent.controller_manager.common.rules.credentials import Credentials
@@ -97,7 +97,7 @@ def _scheduling(shoot: Object) -> list[str]:
 
 
 def target_of(autoscaler: Object) -> Key:
-    """The ManagedSeedSet that it scales."""
+    """ManagedSeedSet that the SeedAutoscaler scales."""
     return Key(key(autoscaler).namespace, text(at(autoscaler, "spec", "scaleTargetRef", "name")))
 
 
@@ -135,7 +135,7 @@ def _held(finalizer: str) -> tuple[str, Indexer]:
 
 
 def own_profile(profile: Object) -> Object:
-    """A NamespacedCloudProfile without what it has of its parent: of that only whether it is what it should be."""
+    """NamespacedCloudProfile without the content of its parent; only whether that is up to date is kept."""
     status = mapping(profile.get("status"))
     content = status.pop("cloudProfileSpec", None)
     profile["rendered"] = "" if content is None else digest(content).hex()
@@ -172,7 +172,7 @@ CLOUD_PROFILES_VIEW = View(CLOUD_PROFILES, without_managed_fields, indexes=(_hel
 CONTROLLER_DEPLOYMENTS_VIEW = View(
     CONTROLLER_DEPLOYMENTS, without_managed_fields, form=Form.METADATA, indexes=(_held(DEPLOYMENT_FINALIZER),)
 )
-"""They may contain whole charts."""
+"""The objects may contain whole charts."""
 CONTROLLER_INSTALLATIONS_VIEW = View(
     CONTROLLER_INSTALLATIONS,
     _installation,

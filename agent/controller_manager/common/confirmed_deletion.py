@@ -1,8 +1,8 @@
 """Delete objects whose deletion the API server requires to be confirmed: two annotations, then DELETE.
 
 The deletion is final, so the decision is repeated just before, with the state in the API server. DELETE carries the
-uid, so that an object recreated under the same name stays. If this process ends between the two requests, the object
-is confirmed and still there; the next pass decides again.
+uid, so that an object recreated under the same name stays. If this process ends between the two requests, the object is
+confirmed and still there; the next pass decides again.
 """
 
 from collections.abc import Awaitable, Callable

@@ -4,9 +4,9 @@
     Protection(context, exposure_classes, users=(shoots,), held_by=..., event="Normal", reporter=...)
 
 Objects get a finalizer. For one in deletion, an Event lists the users, once for each list of them. Users are watched,
-so nothing is polled: the finalizer is removed with the last user. Watches of several kinds report changes in
-any order. So the users are listed from the API server at the start of a deletion, and before the finalizer is
-removed, which is final.
+so nothing is polled: the finalizer is removed with the last user. Watches of several kinds report changes in any order.
+So the users are listed from the API server at the start of a deletion, and before the finalizer is removed, which is
+final.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,11 @@ REASON = "ResourceReferenced"
 
 
 async def look(client: Client, store: Store[Object], refers: Callable[[Object], bool], *, namespace: str = "") -> None:
-    """Have a cache know of those objects, of a namespace or of all, that are users now. Raises KubeError."""
+    """Add the present users, of a namespace or of all, to the cache.
+
+    Raises:
+        KubeError: the list failed.
+    """
     async for page in client.pages(store.view.resource, Selection(namespace=namespace)):
         for obj in page:
             if refers(obj):
@@ -39,11 +43,11 @@ async def look(client: Client, store: Store[Object], refers: Callable[[Object], 
 
 
 class Users:
-    """Objects of a kind that may refer to what is protected by a control loop, which watches them.
+    """Objects of a kind that may refer to protected ones; the control loop watches them.
 
     Args:
-        index: of the view, by keys of what an object refers to.
-        nearby: they refer to objects of their own namespace only.
+        index: index of the view, by keys of the referenced objects.
+        nearby: whether they refer to objects of their own namespace only.
     """
 
     def __init__(
@@ -61,11 +65,11 @@ class Users:
         self._store = loop.watch(caches, view, enqueue_mapped(self._referred))
 
     def of(self, used: Key) -> list[Key]:
-        """Those that refer to an object, in their order."""
+        """Users of an object, in their order."""
         return self._store.keys_by_index(self._index, used)
 
     async def look(self, client: Client, used: Key) -> None:
-        """Have the cache know of those that refer to an object now."""
+        """Add the present users of an object to the cache."""
         namespace = used.namespace if self._nearby else ""
         await look(client, self._store, lambda obj: used in self._references(obj), namespace=namespace)
 
@@ -121,7 +125,7 @@ class Protection:
         self._store.observe(await ensure_finalizer(self._client, self._resource, obj, self._finalizer))
 
     async def _release(self, obj: Object) -> None:
-        """Takes the finalizer off an object in deletion, unless it has users."""
+        """Remove the finalizer from an object in deletion, unless it has users."""
         if self._finalizer not in finalizers(obj):
             return
         name = key(obj)
@@ -145,7 +149,7 @@ class Protection:
 
 
 def enqueue_unprotected(finalizer: str = GARDENER_FINALIZER) -> EventHandler[Object]:
-    """Objects that lack the finalizer, are being deleted or have gone."""
+    """Enqueue objects that lack the finalizer, are being deleted or have gone."""
 
     def lacks_finalizer(obj: Object) -> bool:
         return finalizer not in finalizers(obj)

@@ -1,10 +1,11 @@
-"""Writing conditions of Seeds, and asking whether they are in use.
+"""Write conditions of Seeds, and check whether they are in use.
 
 Several controllers and the gardenlet write conditions, each its own; `status.phase` sums them up and is written along
 with a change.
 
-Only our definitions have the phase. Who replaces a status and does not know of it drops it; to write it again at once
-would make the next patch of that program a conflict. So it is written again when the Seed has been left alone.
+Only our definitions have the phase. A program that replaces a status without knowing the phase drops it; writing it
+again at once would make the next patch of that program a conflict. So it is written again when the Seed has been left
+alone.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ _SOON = 0.05
 
 
 class SeedConditions:
-    """Args: thresholds: for how long what is bad counts as progressing, by type; others: not at all."""
+    """Conditions of Seeds; `thresholds`: time for which a bad condition counts as progressing, by type."""
 
     def __init__(
         self, context: Context, seeds: Store[Object], *, thresholds: Sequence[ConditionThreshold] = ()
@@ -64,14 +65,18 @@ class SeedConditions:
         return self._summed_up(status) == status
 
     async def sum_up(self, seed: Object) -> None:
-        """Corrects the phase. Raises KubeError."""
+        """Correct the phase.
+
+        Raises:
+            KubeError: the write failed.
+        """
         await self._update(seed, self._summed_up)
 
     def _summed_up(self, status: Object) -> Object:
         return summed_up(status, has_phase=self._has_phase)
 
     async def soften_and_write(self, seed: Object, found: Condition) -> Result:
-        """Writes what was found, unless it is bad news and its threshold is not exceeded; then looks again."""
+        """Write the condition; a bad one only counts after its threshold, then the Seed is checked again."""
         threshold, now = self._thresholds.get(found.type, 0.0), self._clock()
         if found.status != "True":
             status = softened(found.status, condition(seed, found.type), threshold=threshold, now=now)
@@ -88,7 +93,11 @@ class SeedConditions:
 
 
 async def is_used(client: Client, seed: str) -> bool:
-    """Whether a Shoot is on the Seed, or has not left it yet. Raises KubeError."""
+    """Whether a Shoot is on the Seed, or has not left it yet.
+
+    Raises:
+        KubeError: the list failed.
+    """
     for selector in selectors_of_users(seed):
         page = await client.list_page(SHOOTS, Selection(field_selector=selector), form=Form.METADATA, limit=1)
         if page.get("items"):

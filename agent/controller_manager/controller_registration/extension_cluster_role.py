@@ -67,7 +67,7 @@ class Role:
 
 
 def _parsed(written: str) -> tuple[Object, str]:
-    """The selector, and what is wrong with it."""
+    """Parse the selector; return it and its problem, if any."""
     if not written:
         return {}, f"{_FAILED}: failed parsing label selector: no service account selector annotations present"
     try:
@@ -125,7 +125,7 @@ def has_other_role(binding: Object, wanted: Object) -> bool:
 
 
 def patch_for(binding: Object, wanted: Object) -> Object | None:
-    """A merge patch; None: it is as it should be."""
+    """Merge patch; None if nothing changes."""
     owners = metadata(wanted)["ownerReferences"]
     is_owned = metadata(binding).get("ownerReferences") == owners
     if is_owned and (binding.get("subjects") or []) == wanted["subjects"]:
@@ -151,7 +151,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _selecting(roles: Store[Role], _account: Key, changes: Changes[dict[str, str]]) -> list[Key]:
-    """ClusterRoles that select the ServiceAccount, or have done so."""
+    """ClusterRoles that select the ServiceAccount, or have done so before."""
     return [key for key, role in roles.items() if changes.any(role.selects)]
 
 
@@ -159,8 +159,8 @@ class Reconciler:
     """One pass over a ClusterRole: the ServiceAccounts that it selects are the subjects of its ClusterRoleBinding.
 
     Args:
-        accounts: the labels of ServiceAccounts in namespaces of Seeds.
-        bindings: those that ClusterRoles control.
+        accounts: labels of the ServiceAccounts in namespaces of Seeds.
+        bindings: bindings that ClusterRoles control.
     """
 
     def __init__(

@@ -263,7 +263,7 @@ class Reconciler:
     def _event(
         self, seed_set: Object, about: Object, type_: EventType, reason: str, message: str, *, number: int = 0
     ) -> None:
-        """Args: number: distinguishes Events that are the same otherwise."""
+        """Record an Event unless it is known; `number` distinguishes otherwise equal ones."""
         if self._reported.is_new(key(seed_set), (key(about), reason, message, number)):
             self.recorder.event(about, type_, reason, message, reporter=_REPORTER)
 
@@ -291,7 +291,12 @@ def _objects(replicas: Sequence[Replica]) -> Iterator[Object]:
 async def _execute(
     objects: SetObjects, seed_set: Object, replica: Replica, step: Step, history: History | None
 ) -> None:
-    """All but the creation of a Shoot, of which the status has to know before. Raises: KubeError; ReconcileError."""
+    """Execute any step but the creation of a Shoot, which the status has to record before.
+
+    Raises:
+        KubeError: a request failed.
+        ReconcileError: the update was refused.
+    """
     match step.action:
         case Action.RETRY_SHOOT:
             await objects.retry(replica.shoot)

@@ -5,9 +5,9 @@
                                          finalizers, which this program writes by itself
     bindings of other namespaces         to one of them, that come or go: activity where the credentials or Quotas are
 
-New objects count if they were created within the last hour: a list at the start of a watch is full of old objects.
-This is the one controller that depends on changes, and not only on the present state. Activity while no process leads
-is detected afterwards, as far as objects have been created.
+New objects count if they were created within the last hour: a list at the start of a watch is full of old objects. This
+is the one controller that depends on changes, and not only on the present state. Activity while no process leads is
+detected afterwards, as far as objects have been created.
 """
 
 from collections.abc import Callable, Iterable
@@ -54,7 +54,7 @@ class Rule(Protocol[T_contra]):
     def __call__(
         self, old: T_contra | None, new: T_contra | None, /, *, now: datetime, initial: bool
     ) -> datetime | None:
-        """The moment of activity; None: it is none."""
+        """Time of the activity; None if there is none."""
 
 
 def declare(context: Context) -> ControlLoop:
@@ -76,7 +76,7 @@ def declare(context: Context) -> ControlLoop:
                 moments.add(namespace, moment)
             return [own for each in namespaces for own in projects.keys_by_index(BY_NAMESPACE, each)]
 
-        # Of credentials, a change of the content is not to be seen in what is kept.
+        # A change of the content of credentials is not visible in the cache.
         return enqueue_mapped(used, when=lambda _: True)
 
     for objects in (SHOOTS_VIEW, BACKUP_ENTRIES_VIEW):
@@ -158,7 +158,7 @@ def of_credentials(
         return now
     if old is None:
         return _coming(new.created, now, initial=initial)
-    # The content is not kept: what is reported as changed, and looks the same, has another one.
+    # The content is not cached: a reported change without visible differences is one of the content.
     is_own = initial or (old.labels, old.finalizers) != (new.labels, new.finalizers)
     return None if is_own else now
 

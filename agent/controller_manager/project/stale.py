@@ -7,11 +7,11 @@
         created or ------------------> stale ------> `auto` ---------------------------> deleted
         last activity                  `since`
 
-A Project in use is not stale, at any age. The time of deletion, once written, never moves closer. Users of a
-Project are watched, but lead to no pass: `project-activity` writes their activity into the status of the Project.
+A Project in use is not stale, at any age. The time of deletion, once written, never moves closer. Users of a Project
+are watched, but lead to no pass: `project-activity` writes their activity into the status of the Project.
 
-A decision to delete is repeated just before the deletion, with the Project, its namespace and all possible users
-read from the API server. In a dry run, changes are only logged.
+A decision to delete is repeated just before the deletion, with the Project, its namespace and all possible users read
+from the API server. In a dry run, changes are only logged.
 """
 
 from collections.abc import Callable, Iterator

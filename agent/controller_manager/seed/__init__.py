@@ -1,1 +1,1 @@
-"""Seeds: the Secrets that their gardenlets may read, and what is said about them by others than their gardenlets."""
+"""Seeds: the Secrets that their gardenlets may read, and conditions that other programs than their gardenlets write."""

@@ -1,7 +1,7 @@
-"""The controller `seed-backupbuckets-check`: a condition of a Seed says how its BackupBuckets are.
+"""The controller `seed-backupbuckets-check`: reports the state of BackupBuckets in a condition of their Seed.
 
 BackupBuckets   that come, go, or have another error: their Seed
-Seeds           whose condition somebody else has changed
+Seeds           whose condition another writer has changed
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _seeds(change: Change[Object]) -> list[Key]:
 
 
 class Reconciler:
-    """One pass over a Seed: its condition says how its BackupBuckets are."""
+    """One pass over a Seed: its condition reports the state of its BackupBuckets."""
 
     def __init__(self, *, seeds: Store[Object], buckets: Store[Object], conditions: SeedConditions) -> None:
         self._seeds = seeds
@@ -74,7 +74,7 @@ def condition_of(buckets: Sequence[Object]) -> Condition:
 
 
 def error_of(bucket: Object) -> str | None:
-    """What went wrong with it last; None: nothing."""
+    """Last error of the BackupBucket; None if there is none."""
     error = at(bucket, "status", "lastError")
     return text(error.get("description")) if isinstance(error, dict) else None
 

@@ -1,7 +1,7 @@
-"""The controller `seed-extensions-check`: a condition of a Seed says how its ControllerInstallations are.
+"""The controller `seed-extensions-check`: reports the state of ControllerInstallations in a condition of their Seed.
 
 ControllerInstallations   that come, go, or have another condition: their Seed
-Seeds                     whose condition somebody else has changed
+Seeds                     whose condition another writer has changed
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from kube.runtime.loop import ControlLoop, enqueue_mapped
 from kube.runtime.predicates import Predicate, changed
 
 _GOOD = {VALID: "True", INSTALLED: "True", HEALTHY: "True", PROGRESSING: "False"}
-"""In the order of weight: what is bad about any installation hides what is less so."""
+"""Good statuses, by weight: the first bad type of any installation hides the later ones."""
 _BAD = {
     VALID: ("NotAllExtensionsValid", "Some extensions are not valid"),
     INSTALLED: ("NotAllExtensionsInstalled", "Some extensions are not installed"),
@@ -49,7 +49,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 class Reconciler:
-    """One pass over a Seed: its condition says how its ControllerInstallations are."""
+    """One pass over a Seed: its condition reports the state of its ControllerInstallations."""
 
     def __init__(self, *, seeds: Store[Object], installations: Store[Object], conditions: SeedConditions) -> None:
         self._seeds = seeds
@@ -67,20 +67,20 @@ class Reconciler:
 
 
 class Triggers:
-    """Which Seeds a change leads to.
+    """Seeds that a change leads to.
 
-    What ControllerInstallations say from before their Seed came is not held against it: then nothing was installed in
-    it. Versions show what was before; those of one API group can be compared.
+    Conditions of ControllerInstallations from before their Seed came do not count: then nothing was installed in it.
+    Versions show the order; those of one API group can be compared.
     """
 
     def __init__(self, *, seeds: Store[Object], installations: Store[Object]) -> None:
         self._seeds = seeds
         self._installations = installations
         self._since: dict[str, int] = {}
-        """The first versions of the Seeds that came while they were watched."""
+        """First versions of the Seeds that came while they were watched."""
 
     def by_seed(self, change: Change[Object]) -> list[Key]:
-        """Of a Seed: itself, if it is to be looked at."""
+        """Return the Seed if it needs a pass after a change of it."""
         old, new, name = change.old, change.new, change.key.name
         if new is None:
             self._since.pop(name, None)
@@ -93,7 +93,7 @@ class Triggers:
         return [change.key] if any(resource_version(each) > resource_version(new) for each in installations) else []
 
     def by_installation(self, change: Change[Object]) -> list[Key]:
-        """Of a ControllerInstallation: its Seed, if it says something else than before."""
+        """Return the Seed of a ControllerInstallation whose conditions have changed."""
         old, new = change.old, change.new
         if not _is_changed(change):
             return []
@@ -119,7 +119,7 @@ def condition_of(installations: Iterable[Object]) -> Condition:
 
 
 def _bad(installation: Object) -> dict[str, str]:
-    """What is not as it should be: type of the condition, and what is said about it."""
+    """Return messages of bad conditions, by type."""
     if not conditions_of(installation):
         return {INSTALLED: "extension was not yet installed"}
     found = {kind: present for kind in _GOOD if (present := condition(installation, kind)) is not None}
@@ -134,7 +134,7 @@ def _listed(messages: Mapping[str, str]) -> str:
 
 
 def said(installation: Object) -> list[tuple[object, ...] | None]:
-    """What the Seed's condition depends on."""
+    """Return the fields that the Seed's condition depends on."""
     found = (condition(installation, kind) for kind in _GOOD)
     return [None if each is None else (each.get("status"), each.get("reason"), each.get("message")) for each in found]
 

@@ -1,18 +1,18 @@
-"""The controller `seed-lifecycle`: whether a Seed's Lease is renewed in time, and what follows if it is not.
+"""The controller `seed-lifecycle`: detects that a Seed's Lease is not renewed in time, and handles the lost Seed.
 
 Seeds         that come, are reported on, or get another phase
 Leases        that come or go, and all of lost Seeds
 ManagedSeeds  of lost Seeds, if they come
-Shoots        of lost Seeds, that do not say so yet
+Shoots        of lost Seeds, whose status does not report it yet
 
-Nothing is polled. While all is well, a timer goes off when the Lease as it was known last would lapse, and is set again
-if it has been renewed meanwhile; that is all that renewals cost. Before a Seed is said to be lost, the API server is
-asked for its Lease: that a watch reports no renewal does not mean that there was none. A Seed that is lost is looked at
-when its Lease is renewed, when its Shoots change, and at the times from which more is to be done about it.
+Nothing is polled. While all is well, a timer fires when the last known Lease would lapse, and is set again if it has
+been renewed meanwhile; that is all that renewals cost. Before a Seed is reported lost, its Lease is read from the API
+server: a watch may miss a renewal. A lost Seed is checked when its Lease is renewed, when its Shoots change, and at the
+times of further steps.
 
-A Seed without any condition has just been made: its gardenlet is still to come. As soon as anybody has said anything
-about it (that its extensions are not installed, say), a Lease that is not renewed means that the gardenlet is missing,
-also if it has never been there.
+A Seed without any condition is new: its gardenlet is still to come. As soon as any condition is reported (for example,
+that its extensions are not installed), a Lease that is not renewed means that the gardenlet is missing, also if it has
+never been there.
 """
 
 import asyncio
@@ -49,13 +49,13 @@ _SHOOT_REASON, _SHOOT_MESSAGE = "StatusUnknown", "Gardenlet stopped sending hear
 _AT_ONCE = 20
 _ASKED_AGAIN = timedelta(minutes=10)
 QUIET = timedelta(seconds=10)
-"""For which a Seed must not have changed before its phase is corrected: others patch what they have just written."""
+"""Time without changes of a Seed before its phase is corrected: others patch their own recent writes."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 def moment(value: object) -> datetime | None:
-    """None: it is missing, or no time."""
+    """Parse a time; None if it is missing or invalid."""
     try:
         return parse_time(text(value))
     except ValueError:
@@ -63,17 +63,17 @@ def moment(value: object) -> datetime | None:
 
 
 def renewal_of(lease: Object) -> datetime | None:
-    """When a Lease was renewed last."""
+    """Time of the last renewal of a Lease."""
     return moment(spec(lease).get("renewTime"))
 
 
 def lapses(renewed: datetime | None, *, monitor_period: float) -> datetime | None:
-    """When a Seed whose Lease was renewed then is lost; None: its Lease has never been renewed."""
+    """Time at which the Seed is lost; None if its Lease has never been renewed."""
     return None if renewed is None else renewed + timedelta(seconds=monitor_period)
 
 
 def is_reported(seed: Object) -> bool:
-    """Whether anybody has said anything about it."""
+    """Whether any condition of the Seed is reported."""
     return bool(conditions_of(seed))
 
 
@@ -83,7 +83,7 @@ def is_unknown(seed: Object) -> bool:
 
 
 def unknown_since(seed: Object) -> datetime | None:
-    """None: it is not unknown."""
+    """Time since which the Seed is unknown; None if it is not."""
     if not is_unknown(seed):
         return None
     return moment((condition(seed, conditions.GARDENLET_READY) or {}).get("lastTransitionTime"))
@@ -97,7 +97,7 @@ def certificate_expires(seed: Object) -> datetime | None:
 
 
 def abandoned(shoot: Object, status: Object, *, now: datetime) -> Object:
-    """The status of a Shoot of a lost Seed, equal to the present one if it says so already."""
+    """Status of a Shoot of a lost Seed, equal to the present one if it reports that already."""
     is_workerless = not workers(spec(shoot))
     kinds = [each for each in conditions.SHOOT_CONDITIONS if not is_workerless or each != conditions.EVERY_NODE_READY]
     constraints = (conditions.HIBERNATION_POSSIBLE, conditions.MAINTENANCE_PRECONDITIONS_SATISFIED)
@@ -109,7 +109,7 @@ def abandoned(shoot: Object, status: Object, *, now: datetime) -> Object:
 
 
 def is_abandoned(shoot: Object, *, now: datetime) -> bool:
-    """Whether its status says so already."""
+    """Whether the status reports the lost Seed already."""
     status = mapping(shoot.get("status"))
     return abandoned(shoot, status, now=now) == status
 
@@ -155,7 +155,7 @@ def _is_unknown(seeds: Store[Object], name: str) -> bool:
 
 
 def _of_lease(seeds: Store[Object], change: Change[datetime | None]) -> list[Key]:
-    """Regular renewals are seen when it is time to look."""
+    """Enqueue the Seed, except for regular renewals: its timer detects those."""
     name, old, new = change.key.name, change.old, change.new
     is_renewed = old is not None and new is not None and old < new
     return [] if is_renewed and not _is_unknown(seeds, name) else [Key("", name)]
@@ -196,9 +196,9 @@ class Reconciler:
         self._statuses = StatusWriter(context.garden.client, shoots)
         self._renewed: FirstSeen[str] = FirstSeen()
         self._asked: dict[str, datetime] = {}
-        """When a new certificate was asked for last, by Seed."""
+        """Time of the last request for a new certificate, by Seed."""
         self._unsummed: dict[str, tuple[int, datetime]] = {}
-        """Seeds whose phase does not follow from their conditions: their version, and since when it is known."""
+        """Seeds whose phase does not follow from their conditions: version, and time since it is known."""
 
     async def reconcile(self, key: Key) -> Result:
         seed = self._seeds.get(key)
@@ -235,7 +235,7 @@ class Reconciler:
         return self._at(*times)
 
     async def _sum_up(self, seed: Object) -> datetime | None:
-        """Corrects the phase of a Seed that has not changed for a while; else returns when to look again."""
+        """Correct the phase of a Seed that has not changed for a while; else return the time of the next check."""
         name, version, now = key(seed).name, resource_version(seed), self._clock()
         if self._conditions.is_summed_up(seed):
             self._unsummed.pop(name, None)
@@ -254,12 +254,16 @@ class Reconciler:
     def _lapses(self, seed: str) -> datetime | None:
         renewed = self._leases.get(Key(LEASE_NAMESPACE, seed))
         if renewed is not None:
-            # A gardenlet whose clock is ahead is missed in time, too.
+            # Detect the loss in time even if the clock of the gardenlet is ahead.
             renewed = self._renewed.of(seed, renewed, now=self._clock())
         return lapses(renewed, monitor_period=self._settings.monitor_period)
 
     async def _look(self, seed: str) -> None:
-        """Have the cache know of the Lease as it is: renewals may come late. Raises KubeError."""
+        """Add the present Lease to the cache: renewals may be observed late.
+
+        Raises:
+            KubeError: the read failed.
+        """
         lease = await self._client.find(LEASES, Key(LEASE_NAMESPACE, seed))
         if lease is not None:
             self._leases.observe(lease)
@@ -269,12 +273,12 @@ class Reconciler:
         return seed is not None and is_unknown(seed) and (lapses is None or lapses <= self._clock())
 
     def _abandoned_at(self, seed: Object) -> datetime | None:
-        """When its Shoots are said to be unknown."""
+        """Time at which its Shoots are reported unknown."""
         since = unknown_since(seed)
         return None if since is None else since + timedelta(seconds=self._settings.patience_with_shoots)
 
     def _at(self, *times: datetime | None) -> Result:
-        """At the first of these times."""
+        """Requeue at the first of these times."""
         known = [time for time in times if time is not None]
         if not known:
             return Done()
@@ -284,7 +288,7 @@ class Reconciler:
     # --- what is done
 
     async def _ask_for_certificate(self, name: str, seed: Object) -> datetime | None:
-        """A managed Seed gets a new one with the next reconciliation. Returns when to look again."""
+        """Reconcile a ManagedSeed, which renews the certificate. Return the time of the next check."""
         now, expires = self._clock(), certificate_expires(seed)
         if expires is None or expires > now:
             return expires
@@ -301,7 +305,7 @@ class Reconciler:
         return again
 
     async def _abandon_shoots(self, seed: str) -> list[Exception]:
-        """Returns what went wrong: one Shoot that can't be written does not keep the others from it."""
+        """Report the Shoots as unknown, and return the errors: a failed write does not stop the others."""
         now, yielding = self._clock(), Yielding()
         shoots = []
         for shoot in self._shoots.values_by_index(BY_SEED, seed):
@@ -314,7 +318,7 @@ class Reconciler:
 
         async def abandon(shoot: Object) -> KubeError | None:
             async with at_once:
-                # With many Shoots this takes a while; what a gardenlet that is back says must not be overwritten.
+                # With many Shoots this takes a while; reports of a gardenlet that is back must not be overwritten.
                 if not self._is_lost(seed):
                     return None
                 try:

@@ -101,7 +101,11 @@ class Reconciler:
     # --- the namespace
 
     async def _prepare_namespace(self, seed: Object) -> bool:
-        """Whether something can be written to it. Raises ReconcileError: it belongs to somebody else."""
+        """Create or label the namespace, and return whether it can be written to.
+
+        Raises:
+            ReconcileError: another owner controls it.
+        """
         name = namespace_of(key(seed).name)
         present = self._namespaces.get(Key("", name))
         if present is None:
@@ -148,7 +152,7 @@ class Reconciler:
 
 
 async def _failures(what: str, attempts: Iterable[Awaitable[None]]) -> list[ReconcileError]:
-    """One Secret that can't be written does not keep the others from it."""
+    """Await all, and return the errors: a failed write does not stop the others."""
     problems = list[KubeError]()
     for attempt in attempts:
         try:
@@ -186,14 +190,14 @@ def copy_of(source: GardenSecret, namespace: str) -> Object:
 
 
 def has_to_be_made_anew(present: Object, wanted: Object) -> bool:
-    """Whether the API server would refuse the change: of a type, or of what is immutable."""
+    """Whether the API server would refuse the change, of a type or of immutable content."""
     is_other_type = copied(present)["type"] != wanted["type"]
     is_frozen = present.get("immutable") is True
     return is_other_type or (is_frozen and (copied(present)["data"] != wanted["data"] or not wanted.get("immutable")))
 
 
 def updated(present: Object, wanted: Object) -> Object:
-    """The present copy with the content of its source; the rest of its metadata stays."""
+    """Present copy with the content of its source; other metadata stays."""
     meta = {name: value for name, value in metadata(present).items() if name != "managedFields"}
     taken = {name: metadata(wanted)[name] for name in ("labels", "annotations")}
     return {**wanted, "metadata": {**meta, **taken}}

@@ -1,1 +1,1 @@
-"""ManagedSeedSets get as many replicas as their SeedAutoscalers want, by `rules`."""
+"""ManagedSeedSets get the number of replicas that their SeedAutoscalers request, by `rules`."""

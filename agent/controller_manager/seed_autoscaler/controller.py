@@ -1,10 +1,10 @@
-"""The controller `seedautoscaler`: how many Seeds a set has follows how full they are, and who waits for one.
+"""The controller `seedautoscaler`: adapts the number of Seeds of a set to their usage and to waiting Shoots.
 
 SeedAutoscalers             that are new or changed, or lose another one with the same set
-ManagedSeedSets             that change in what counts for scaling
+ManagedSeedSets             that change in fields that count for scaling
 replicas                    Shoots and ManagedSeeds of a set, if they go, or the order of removal changes
 Shoots                      that come onto a Seed of a set, leave it, or wait for any Seed
-Seeds, cloud profiles       in what the scheduler reads: all
+Seeds, cloud profiles       in fields that the scheduler reads: all
 
 Changes are gathered for a moment, as Shoots often come in numbers. A timer runs only while one is needed: for a window,
 a cool-down, the grace period of a Shoot, or the next query of usage that is measured elsewhere.
@@ -55,7 +55,7 @@ REGION_CONFIGS_VIEW = View(
     namespace=NAMESPACE,
     most=2 << 20,
 )
-"""Those of operators: members of Projects may label their own ConfigMaps as they like."""
+"""ConfigMaps of operators: members of Projects may label their own as they like."""
 
 Keys = Callable[[Change[Object]], Iterator[Key]]
 
@@ -122,7 +122,7 @@ def _pending_replica(seed_set: Object) -> object:
 
 
 def _replica_state(shoot: Object) -> object:
-    """Of one that belongs to a set."""
+    """State of a Shoot that belongs to a set."""
     owner = controller_of(shoot)
     read = (annotations(shoot).get(name) for name in _READ)
     return (owner.get("uid"), shoot_state(shoot), health_of(shoot), *read) if owner else None
@@ -172,7 +172,7 @@ _SEED_PARTS: Parts = (
 
 
 class _Scalers:
-    """The SeedAutoscalers that may decide otherwise since a change."""
+    """SeedAutoscalers whose decision may change with an object."""
 
     autoscalers: Store[Object]
     shoots: Store[Object]
@@ -181,7 +181,7 @@ class _Scalers:
         yield from self.autoscalers.all_keys()
 
     def by_autoscaler(self, change: Change[Object]) -> Iterator[Key]:
-        """With others of the same set."""
+        """The SeedAutoscaler, and others of the same set."""
         yield change.key
         for autoscaler in (change.old, change.new):
             if autoscaler is not None:

@@ -1,4 +1,4 @@
-"""What a pass over a SeedAutoscaler reads of the garden: from caches, but for one question."""
+"""Input of a pass over a SeedAutoscaler, from caches except for one check."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 
 _AT_ONCE = 20
-"""Shoots that are looked at until others get a turn."""
+"""Number of Shoots until other tasks get a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Pending:
     """Shoots that wait for a Seed of a set.
 
     Attributes:
-        count: so many have waited for long enough.
-        more_at: when the next one has; None: there is no other.
+        count: number of Shoots that have waited for long enough.
+        more_at: time at which the next one has; None if there is no other.
     """
 
     count: int = 0
@@ -48,16 +48,20 @@ class ScalingInputs:
     own_profiles: Store[Object]
     """NamespacedCloudProfiles."""
     regions: Store[RegionConfig] | None
-    """None: distances do not matter."""
+    """None if distances do not matter."""
     strategy: Strategy
 
     def rivals(self, autoscaler: Object) -> Sequence[Key]:
-        """Others that scale the same set."""
+        """Other SeedAutoscalers of the same set."""
         same = self.autoscalers.by_index(BY_TARGET, target_of(autoscaler))
         return [own for own, each in same if own != key(autoscaler) and not is_deleting(each)]
 
     def replicas(self, seed_set: Object) -> Sequence[Replica]:
-        """Raises ValueError: the selector can't be evaluated."""
+        """Replicas of the set.
+
+        Raises:
+            ValueError: the selector can't be evaluated.
+        """
         nearby = self.shoots.values_by_index(BY_NAMESPACE, key(seed_set).namespace)
         return [self._replica(shoot) for shoot in membership_of(seed_set, nearby).owned]
 
@@ -89,7 +93,7 @@ class ScalingInputs:
         return count
 
     def _new_seeds(self) -> Sequence[SeedInfo]:
-        """Of all sets that grow for Shoots that wait."""
+        """New Seeds of all sets that grow for waiting Shoots."""
         willing = [target_of(each) for _, each in self.autoscalers.items() if Waiting.of(each).included]
         sets = (self.sets.get(own) for own in sorted(set(willing)))
         return [new_seed(each) for each in sets if each is not None and not is_deleting(each)]
@@ -109,7 +113,11 @@ class ScalingInputs:
         return chosen_from(shoot, lambda resource, name: known[resource].get(name))
 
     async def checked(self, seen: Observation) -> Observation:
-        """As the API server itself says it: Seeds that are used after all can't be removed. Raises KubeError."""
+        """Observation checked in the API server: Seeds that are used after all can't be removed.
+
+        Raises:
+            KubeError: a check failed.
+        """
         seeds = [
             replace(seed, is_deletable=not await is_used(self.client, seed.name)) if seed.is_deletable else seed
             for seed in seen.seeds

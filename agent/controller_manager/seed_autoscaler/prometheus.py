@@ -1,8 +1,8 @@
-"""How much is used of a resource of Seeds, as Prometheus says.
+"""Usage of a resource of Seeds, measured by Prometheus.
 
-It is asked by the passes that need it, at most once in a period: others get what was said last, as long as that is not
-old. So neither many changes nor many SeedAutoscalers make many queries, and a failed query changes nothing at once.
-Nothing but the configured address is spoken to: no proxies, no redirects.
+Passes query it when they need it, at most once in a period: other passes get the last answer, unless that is too old.
+So neither many changes nor many SeedAutoscalers make many queries, and a failed query changes nothing at once. Only the
+configured address is contacted: no proxies, no redirects.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from kube.runtime.http import aiohttp
 
 _TIMEOUT = aiohttp.ClientTimeout(total=10.0)
 _LONGEST_ANSWER = 4 << 20
-"""Bytes: of tens of thousands of Seeds."""
+"""Bytes: enough for tens of thousands of Seeds."""
 _LONGEST_PROBLEM = 400
 log = structlog.get_logger("seedautoscaler")
 
 
 class Prometheus:
-    """The source of one resource. Args: period: time between two queries."""
+    """Source of one resource; `period` is the time between two queries."""
 
     def __init__(self, resource: SeedResource, *, period: timedelta) -> None:
         self.resource = resource.name
@@ -45,7 +45,7 @@ class Prometheus:
 
     @property
     def again_at(self) -> datetime | None:
-        """When there may be something new; None: it was not asked for yet."""
+        """Time of the next query; None if there was none yet."""
         return None if self._asked_at is None else self._asked_at + self._period
 
     async def _ask(self) -> None:
@@ -60,7 +60,14 @@ class Prometheus:
         self._problem = problem
 
     async def _answer(self) -> bytes:
-        """Raises TimeoutError, OSError, ClientError, ValueError."""
+        """Query Prometheus, and return the body.
+
+        Raises:
+            TimeoutError: no answer in time.
+            OSError: the connection failed.
+            ClientError: the request failed.
+            ValueError: the answer is too long, or reports a failure.
+        """
         connector = aiohttp.TCPConnector(ssl=self._tls if self._url.startswith("https:") else True)
         async with (
             aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, auto_decompress=False) as session,
@@ -82,5 +89,5 @@ class Prometheus:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of this machine."""
+        """TLS context with the certificate authorities of this machine."""
         return ssl.create_default_context()

@@ -1,7 +1,7 @@
-"""One pass over a SeedAutoscaler: how many replicas its set is to have is decided, written and reported.
+"""One pass over a SeedAutoscaler: the number of replicas of its set is decided, written and reported.
 
-What was seen before is kept in memory: a new leader looks on for a whole window before it gives up a Seed. Before that
-the API server itself is asked whether the Seeds are empty.
+The history is kept in memory: a new leader observes a whole window before it gives up a Seed. Before that it checks in
+the API server that the Seeds are empty.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class Reconciler:
     recorder: EventRecorder
     clock: Callable[[], datetime]
     sources: Sequence[Prometheus] = ()
-    """Of the usage of other resources than Shoots."""
+    """Sources of the usage of other resources than Shoots."""
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
     async def reconcile(self, own: Key) -> Result:
@@ -101,7 +101,11 @@ class Reconciler:
     async def _decide(
         self, autoscaler: Object, settings: Settings, seen: Observation, memory: Memory
     ) -> tuple[Observation, Decision]:
-        """Decided by the caches; what gives up Seeds, once more by what the API server says. Raises KubeError."""
+        """Decide by the caches; to remove Seeds, again with the state in the API server.
+
+        Raises:
+            KubeError: a check failed.
+        """
         paused = is_truthy(annotations(autoscaler).get(keys.AUTOSCALING_PAUSED))
         decision = decide(settings, seen, memory, paused=paused)
         if decision.replicas < seen.replicas:
@@ -112,7 +116,12 @@ class Reconciler:
     # --- writing and reporting
 
     async def _scale(self, seed_set: Object, replicas: int) -> None:
-        """Raises KubeError; Conflict: the set has changed."""
+        """Write the number of replicas.
+
+        Raises:
+            Conflict: the set has changed.
+            KubeError: the write failed.
+        """
         meta, own = metadata(seed_set), key(seed_set)
         scale = {
             "apiVersion": "autoscaling/v1",

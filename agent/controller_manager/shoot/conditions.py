@@ -82,7 +82,7 @@ class Reconciler:
         return Done()
 
     def _conditions_of_seed(self, shoot: Key) -> list[Object]:
-        """Of the Seed that runs on the Shoot; none if there is no such Seed."""
+        """Conditions of the Seed that runs on the Shoot; empty if there is no such Seed."""
         managed_seeds = self.managed_seeds.keys_by_index(BY_SHOOT, shoot)
         if len(managed_seeds) > 1:
             raise ReconcileError(f"found more than one ManagedSeed objects for shoot {shoot}")
@@ -91,7 +91,7 @@ class Reconciler:
 
 
 def merged(present: Sequence[Object], of_seed: Sequence[Object]) -> list[Object]:
-    """What a Shoot shows, given the conditions of its Seed: each in its place, new ones at the end, no others."""
+    """Conditions of a Shoot with those of its Seed: each in its place, new ones at the end, no others."""
     added = {each.get("type"): each for each in of_seed}
     result = [
         added.pop(kind) if kind in added else condition

@@ -1,6 +1,6 @@
-"""The controller `shoot-hibernation`: it looks at a Shoot with schedules when the next of them is due.
+"""The controller `shoot-hibernation`: carries out the hibernation schedules of a Shoot when the next one is due.
 
-It looks at once if the schedules change, and when the cluster may be hibernated again that could not be.
+It checks at once if the schedules change, and when a cluster can be hibernated again that could not be before.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ _HIBERNATED = ("Hibernated", "HibernationFailed", "Hibernating cluster due to sc
 _WOKEN_UP = ("WokenUp", "WakeUpFailed", "Waking up cluster due to schedule")
 _INVALID = "InvalidHibernationSchedule"
 _AFTER = 0.1
-"""Seconds after the time that a schedule names."""
+"""Delay after the time of a schedule, in seconds."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -72,9 +72,9 @@ class Reconciler:
     recorder: EventRecorder
     clock: Callable[[], datetime]
     deadline: timedelta
-    """How late something may still be done."""
+    """Maximum delay after which an action is still done."""
     version: str
-    """Of this program."""
+    """Version of this program."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
@@ -97,12 +97,12 @@ class Reconciler:
         reason, refused, text = _HIBERNATED if activation.hibernates else _WOKEN_UP
         try:
             shoot = await self._set(shoot, activation)
-            # Written also if the Shoot is as it should be: what is done must not be done again after a wake-up by hand.
+            # Written even without a change: the schedule must not fire again after a manual wake-up.
             await self.status.write(shoot, {"lastHibernationTriggerTime": format_time(now)})
         except NotFound:
             return
         except (Forbidden, Invalid) as error:
-            # It is not tried over and over: what stands in the way is for people to remove.
+            # Not retried: users have to remove the obstacle.
             self.recorder.event(
                 shoot, "Warning", refused, f"{text} was refused: {refusal_of(error)}", reporter=_REPORTER
             )

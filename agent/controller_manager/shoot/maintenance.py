@@ -1,14 +1,14 @@
-"""The controller `shoot-maintenance`: it looks at a Shoot at a random time of its window, each day.
+"""The controller `shoot-maintenance`: maintains a Shoot at a random time of its window, each day.
 
-It looks at once if a user asks for maintenance, and if the window changes, which may include the present time then.
-What a pass writes, in this order:
+It checks at once if a user requests maintenance, and if the window changes, which may include the present time then.
+Writes of a pass, in this order:
 
-    status.lastMaintenance   what is about to change; it marks the Shoot as maintained in this occurrence of the window
+    status.lastMaintenance   pending changes; it marks the Shoot as maintained in this occurrence of the window
     the Shoot                versions, operation, tasks; in a pass without changes it is reconciled all the same
-    status.lastMaintenance   that it has succeeded
+    status.lastMaintenance   success
 
-Changes are tried in a dry run before: what the API server refuses then is not tried again before the next occurrence. A
-conflict is no refusal: what was planned is planned anew.
+Changes are tried in a dry run before: if the API server refuses them, they are not tried again before the next
+occurrence. A conflict is no refusal: the changes are planned again.
 """
 
 import random
@@ -124,7 +124,7 @@ class Reconciler:
     status: StatusWriter
     shoots: Store[Object]
     profiles: Mapping[Resource, Store[Object]]
-    """By their kind."""
+    """Profiles by their kind."""
     secret_bindings: Store[Object]
     credentials_bindings: Store[Object]
     recorder: EventRecorder
@@ -132,7 +132,7 @@ class Reconciler:
     uniform: Uniform
     restarts: Restarts
     dry_run: bool
-    """Only what would be done is logged."""
+    """Only log planned changes."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
@@ -157,7 +157,7 @@ class Reconciler:
         return RequeueAfter(seconds_until_next(shoot, self.clock(), self.uniform))
 
     async def _profile(self, shoot: Object) -> Object:
-        """What the Shoot chooses from: the spec of its profile, with what the project changes in it."""
+        """Spec of the Shoot's profile, with changes by the project."""
         resource, name = profile_of(spec(shoot))
         profiles = [Key("", name)]
         if resource == NAMESPACED_CLOUD_PROFILES:
@@ -171,7 +171,7 @@ class Reconciler:
         return content
 
     def _replacement(self, shoot: Object) -> Object | None:
-        """The CredentialsBinding that may take the place of the SecretBinding of the Shoot."""
+        """CredentialsBinding that may replace the SecretBinding of the Shoot."""
         names = users.secret_bindings(shoot)
         found = next((each for each in map(self.secret_bindings.get, names) if each is not None), None)
         return None if found is None else bindings.replacement(found, self.credentials_bindings.values())
@@ -193,7 +193,7 @@ class Reconciler:
     # --- changes
 
     async def _refusal(self, drawn: Plan) -> str:
-        """Why the API server does not take the changes; empty: it does."""
+        """Reason why the API server refuses the changes; empty if it accepts them."""
         try:
             await self.client.replace(SHOOTS, drawn.maintained, mode=_DRY_RUN)
         except _REFUSALS as error:
@@ -201,7 +201,7 @@ class Reconciler:
         return ""
 
     async def _apply(self, present: Object, drawn: Plan) -> Object:
-        """The Shoot as written, whose status may be newer than that which was planned with."""
+        """Write the Shoot; its status may be newer than the planned one."""
         version = metadata(present)["resourceVersion"]
         maintained = {**drawn.maintained, "metadata": {**metadata(drawn.maintained), "resourceVersion": version}}
         if _is_written(present, maintained):
@@ -217,7 +217,7 @@ class Reconciler:
         return written
 
     async def _give_up(self, shoot: Object, last: Object) -> None:
-        """Until the next occurrence of the window, or until somebody asks for maintenance again."""
+        """Report the failure, and wait for the next occurrence of the window or another request for maintenance."""
         log.warning("Shoot maintenance failed", error=last["failureReason"])
         written = await self.status.write(shoot, {"lastMaintenance": last})
         if is_asked_for(shoot):
@@ -226,7 +226,7 @@ class Reconciler:
             self.shoots.observe(await self.client.patch(SHOOTS, own, body))
 
     async def _conclude(self, present: Object, drawn: Plan) -> None:
-        """Reports the end, also of a Shoot that somebody changes meanwhile: a later pass would know nothing of it."""
+        """Report the end, also if another writer changes the Shoot meanwhile: a later pass could not."""
         last = mapping_at(present, "status", "lastMaintenance")
         while mapping_at(present, "status", "lastMaintenance") == last:
             try:

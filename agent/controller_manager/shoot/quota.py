@@ -1,10 +1,10 @@
-"""The controller `shoot-quota`: Shoots are deleted when the lifetime that their Quotas allow has ended.
+"""The controller `shoot-quota`: deletes Shoots when the lifetime that their Quotas allow has ended.
 
 Shoots    that come, or get another binding or another time in the annotation; and a timer
 Bindings  that change: the Shoots that use them
 Quotas    that change: the Shoots whose bindings name them
 
-What was announced is kept in memory: a new leader announces it once more.
+Announcements are kept in memory: a new leader repeats them once.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ _triggers: Predicate[Object] = any_of(
     listed, changed(lifetimes.binding_of, annotation(keys.SHOOT_EXPIRATION), "metadata.deletionTimestamp")
 )
 _is_later: Predicate[Object] = all_of(happened, changed())
-"""At the start all Shoots are looked at anyway."""
+"""Changes after the start, when all Shoots are checked anyway."""
 REASON = "ClusterLifetimeExpiring"
 _REPORTER = "shoot-quota-controller"
 _UNITS = {timedelta(hours=1): "an hour", timedelta(days=1): "a day", timedelta(days=7): "seven days"}
@@ -101,14 +101,14 @@ class Reconciler:
     shoots: Store[Object]
     projects: Store[Object]
     stores: Mapping[Resource, Store[Object]]
-    """Of bindings and Quotas."""
+    """Stores of bindings and Quotas."""
     recorder: EventRecorder
     sync_period: timedelta
     clock: Callable[[], datetime]
     dry_run: bool
-    """Nothing is deleted or announced."""
+    """Do not delete or announce."""
     announced: Repeats[tuple[datetime, timedelta]] = field(default_factory=Repeats)
-    """The end, and how long before it that was announced last."""
+    """End of the lifetime, and time before it that was announced last."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
@@ -132,7 +132,11 @@ class Reconciler:
     # --- what it may
 
     async def _lifetime(self, shoot: Object, read: Read) -> timedelta | None:
-        """Raises ReconcileError: not all that says so can be found; a Shoot is not deleted for what is missing."""
+        """Allowed lifetime of a Shoot; None without a limit.
+
+        Raises:
+            ReconcileError: a binding or Quota is missing; the Shoot is not deleted because of that.
+        """
         named = lifetimes.binding_of(shoot)
         if named is None:
             return None
@@ -140,7 +144,7 @@ class Reconciler:
         return lifetimes.lifetime([await _demand(read, QUOTAS, key) for key in users.quotas(binding)])
 
     def _first_end(self, key: Key, shoot: Object, allowed: timedelta) -> str:
-        """Who may give it a Quota may not by that alone delete what two people have to delete."""
+        """First end of the lifetime: setting a Quota alone may not cause a deletion that two people have to approve."""
         projects = (project for _, project in self.projects.by_index(BY_NAMESPACE, key.namespace))
         approval = None if _is_confirmed(shoot) else dual_approval.approval_for(shoot, projects)
         earliest = None if approval is None else self.clock() + dual_approval.NOTICE
@@ -155,7 +159,7 @@ class Reconciler:
     # --- what is written
 
     async def _annotate(self, shoot: Object, until: str | None) -> Object:
-        """The Shoot as it is then."""
+        """Set or remove the annotation, and return the Shoot."""
         meta = metadata(shoot)
         if annotations(shoot).get(keys.SHOOT_EXPIRATION) == until:
             return shoot
@@ -212,9 +216,9 @@ async def _demand(read: Read, resource: Resource, key: Key) -> Object:
 
 
 def announcement(shoot: Object, until: datetime, now: datetime) -> timedelta | None:
-    """How long before its end a Shoot has just been, or is about to be, announced; None: not yet.
+    """Time before the end that is due for an announcement; None if none is.
 
-    Not what was so from the start: users know how long a new Shoot lives.
+    Announcements that were due at the creation are skipped: users know the lifetime of a new Shoot.
     """
     created = parse_time(metadata(shoot)["creationTimestamp"])
     passed = (before for before in ANNOUNCED_BEFORE if created < until - before <= now)
@@ -222,6 +226,6 @@ def announcement(shoot: Object, until: datetime, now: datetime) -> timedelta | N
 
 
 def next_look(until: datetime, now: datetime, *, sync_period: timedelta) -> timedelta:
-    """When the Shoot has expired or is to be announced, but after the period in any case."""
+    """Time until the Shoot has expired or its end is announced, at most the period."""
     moments = (until, *(until - before for before in ANNOUNCED_BEFORE))
     return min(sync_period, *(moment - now for moment in moments if moment > now), timedelta.max)

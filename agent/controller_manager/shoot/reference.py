@@ -1,9 +1,10 @@
-"""The controller `shoot-reference`: what Shoots refer to gets a finalizer, and loses it with the last of them.
+"""The controller `shoot-reference`: puts a finalizer on objects that Shoots refer to, and removes it after the last
+one.
 
 Shoots                  that come, go, refer to something else, or whose finalizers change
 Secrets and ConfigMaps  that change: the Shoots that refer to them
 
-Before something in deletion is released, the API server is asked for its Shoots: nothing brings back what has gone.
+The Shoots are read from the API server before an object in deletion is released, which is final.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ triggers: Predicate[Object] = any_of(listed, changed(_referred, is_abandoned, _i
 
 
 _IS_NEWS: Predicate[Credentials] = all_of(happened, changed())
-"""All Shoots are looked at at the start."""
+"""Changes after the start, when all Shoots are checked anyway."""
 
 
 def _users(shoots: Store[Object], resource: Resource, name: Key) -> list[Key]:
@@ -72,7 +73,11 @@ class Reconciler:
     referable: Mapping[Resource, Store[Credentials]]
 
     async def reconcile(self, key: Key) -> Result:
-        """Raises an ExceptionGroup: something could not be protected or released; all else was."""
+        """Protect the references of a Shoot, and release unused objects of its namespace.
+
+        Raises:
+            ExceptionGroup: some objects could not be protected or released; all others were.
+        """
         problems = await self._release(key.namespace)
         shoot = self.shoots.get(key)
         if shoot is not None and is_abandoned(shoot):
@@ -103,7 +108,7 @@ class Reconciler:
     # --- what the Shoot refers to
 
     async def _protect(self, key: Key, shoot: Object) -> list[ReconcileError]:
-        """Shoots get the finalizer last and lose it last: with it, this controller hears of their end."""
+        """Protect the references; the Shoot gets its finalizer last and loses it last, so that its end is observed."""
         problems, has_protected = list[ReconcileError](), False
         for resource, name in references(shoot):
             referred = Key(key.namespace, name)
@@ -134,7 +139,7 @@ class Reconciler:
     async def _write(
         self, resource: Resource, key: Key, found: Credentials, *, remove: bool = False
     ) -> list[ReconcileError]:
-        """Of Secrets nothing but metadata is kept, whatever the answer holds."""
+        """Write the finalizer; the answer is cached without the content of Secrets."""
         store = self.referable[resource]
         obj = found.as_object(key, store.version(key))
         change = remove_finalizer if remove else ensure_finalizer

@@ -1,7 +1,7 @@
-"""The controller `shoot-retry`: asks again for operations that failed because of a rate limit.
+"""The controller `shoot-retry`: retries operations that failed because of a rate limit.
 
-A Shoot is retried after a period that doubles with each retry in a row. These are counted in memory: a new leader
-starts at one again.
+The period before a retry doubles with each retry in a row. These are counted in memory: a new leader starts with the
+first period again.
 """
 
 import random
@@ -27,7 +27,7 @@ from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import any_of, changed, listed
 
 MOST_RETRIES = 10
-"""In a row: whoever asks for ever keeps meeting the limit."""
+"""Maximum number of retries in a row: further ones would meet the limit again."""
 LONGEST_PERIOD = timedelta(hours=6)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -54,11 +54,11 @@ class Reconciler:
     shoots: Store[Object]
     period: timedelta
     jitter: float
-    """Seconds, at most; so that not all that met the same limit come back at once."""
+    """Maximum jitter in seconds, so that not all Shoots that met the same limit come back at once."""
     clock: Callable[[], datetime]
     retries: dict[Key, int] = field(default_factory=dict)
     failed: FirstSeen[Key] = field(default_factory=FirstSeen)
-    """When they did, as gardenlets say, whose clocks may be ahead."""
+    """Times of the failures, reported by gardenlets, whose clocks may be ahead."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
@@ -101,13 +101,13 @@ def is_over(shoot: Object) -> bool:
 
 
 def progress(shoot: Object) -> tuple[object, ...]:
-    """What has to change for a Shoot to be looked at again."""
+    """State whose change leads to a pass over the Shoot."""
     failed_at = last_operation(shoot).get("lastUpdateTime") if met_rate_limit(shoot) else None
     return uid(shoot), failed_at, is_over(shoot)
 
 
 def failure_time(shoot: Object) -> datetime | None:
-    """None: it is not known, so the next retry is due at once."""
+    """Time of the failure; None if unknown: the next retry is due at once."""
     return time_or_none(last_operation(shoot).get("lastUpdateTime"))
 
 

@@ -1,7 +1,7 @@
 """The controller `shoot-statuslabel`: keeps the labels of Shoots that follow from their status.
 
-They say how a Shoot is, and which Seeds it is on or leaves. The webhooks keep the labels of Seeds when a Shoot is
-written; a write of its status can't change labels.
+They report the health of a Shoot, and the Seeds that it is on or leaves. The webhooks keep the labels of Seeds when a
+Shoot is written; a write of its status can't change labels.
 """
 
 from collections.abc import Iterator
@@ -44,8 +44,8 @@ class Reconciler:
         changes = needed_labels(shoot) if shoot is not None else {}
         if shoot is None or not changes:
             return Done()
-        # Not of this version alone: while a Shoot is created, its status changes many times a second. These labels are
-        # no one else's, and a status that has changed since brings another pass.
+        # Without resourceVersion: while a Shoot is created, its status changes many times a second. No other writer
+        # sets these labels, and another change of the status leads to another pass.
         meta = {"uid": uid(shoot), "labels": changes}
         if (written := await self.client.patch_if_exists(SHOOTS, key, {"metadata": meta})) is not None:
             self.shoots.observe(written)
@@ -53,7 +53,7 @@ class Reconciler:
 
 
 def status(shoot: Object) -> str:
-    """The value of the label."""
+    """Value of the label."""
     operation, errors = last_operation(shoot), last_errors(shoot)
     if not operation:
         return "healthy"
@@ -79,7 +79,7 @@ def _worst(*statuses: str) -> str:
 
 
 def needed_labels(shoot: Object) -> dict[str, str | None]:
-    """What is to change about the labels; None for one that is to go."""
+    """Changes of the labels; None removes one."""
     having = labels(shoot)
     names = {text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))} - {""}
     wanted = {f"{keys.SEED_LABEL_PREFIX}{name}": "true" for name in sorted(names)}

@@ -1,1 +1,1 @@
-"""Rules that several controllers share: pure."""
+"""Pure rules that several controllers share."""

@@ -16,7 +16,7 @@ from kube.objects import Key, Object, finalizers, is_deleting, key, labels, meta
 T = TypeVar("T")
 REFERENCE_LABELS = frozenset({SECRET_BINDING_REFERENCE, CREDENTIALS_BINDING_REFERENCE})
 Bound: TypeAlias = Mapping[str, Sequence[T]]
-"""The bindings that refer to an object, or their keys, by the label of their kind."""
+"""Bindings that refer to an object, or their keys, by the label of their kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Credentials:
     """Cached metadata of a Secret, a ConfigMap, a WorkloadIdentity or a Quota."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Those that bindings account for."""
+    """Labels that bindings manage."""
     finalizers: tuple[str, ...] = ()
     is_deleting: bool = False
     role: str | None = None
@@ -74,7 +74,7 @@ class Credentials:
 
 @functools.lru_cache(maxsize=64)
 def _plain(role: str | None) -> Credentials:
-    """One for all of which nothing else is kept."""
+    """Return a shared instance for all objects without other kept fields."""
     return Credentials(role=role)
 
 
@@ -89,6 +89,6 @@ def reference_labels(bound: Bound[T]) -> set[str]:
 def changes_of_labels(
     present: Mapping[str, str], wanted: Collection[str], *, owned: Collection[str]
 ) -> dict[str, str | None]:
-    """So that of the owned labels there are those that are wanted; None for one that is to go."""
+    """Changes after which exactly the wanted ones of the owned labels are set; None removes a label."""
     added = {label: "true" for label in sorted(wanted) if present.get(label) != "true"}
     return {**added, **{label: None for label in sorted(owned) if label in present and label not in wanted}}

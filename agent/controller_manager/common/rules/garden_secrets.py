@@ -1,4 +1,4 @@
-"""Secrets of the namespace `garden` of which each Seed gets a copy: domains, and what monitoring and alerts need.
+"""Secrets of the namespace `garden` of which each Seed gets a copy: domains, and those of monitoring and alerts.
 
 They have a role, but not that of the credentials of one cluster.
 """
@@ -16,7 +16,7 @@ from gardener.garden.seed_graph import SECRETS_OF_SHOOT
 from kube.objects import Object, annotations, labels, mapping, metadata, text, uid
 
 _OF_ONE_CLUSTER = sorted({each.removesuffix(".old") for each in SECRETS_OF_SHOOT})
-"""Shoots in `garden` have such, and gardenlets write them: one must not reach all others."""
+"""Roles of Secrets of Shoots: for those in `garden`, gardenlets write such; no other Seed may get them."""
 SELECTOR = f"{keys.ROLE},{keys.ROLE} notin ({','.join(_OF_ONE_CLUSTER)})"
 
 
@@ -38,7 +38,7 @@ class GardenSecret:
 
     @classmethod
     def of(cls, secret: Object) -> "GardenSecret | None":
-        """None if it is in some other namespace."""
+        """None if the Secret is in another namespace."""
         namespace = text(metadata(secret).get("namespace"))
         if namespace != NAMESPACE and not seeds.seed_of(namespace):
             return None
@@ -56,7 +56,7 @@ class GardenSecret:
 
 
 def copied(secret: Object) -> dict[str, Any]:
-    """All that a copy takes over."""
+    """Fields that a copy takes over."""
     return {
         "labels": labels(secret),
         "annotations": annotations(secret),

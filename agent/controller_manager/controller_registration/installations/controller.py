@@ -50,7 +50,7 @@ _ENTRIES_VIEW = View(BACKUP_ENTRIES, Entry.of)
 _seed_triggers: Predicate[Object] = all_of(
     exists, any_of(listed, now(is_deleting), changed("spec", "metadata.labels", "metadata.annotations"))
 )
-"""Not that one is gone: before that, nothing was left that would belong to it."""
+"""Changes of Seeds that lead to a pass; not their end: all they had is gone before."""
 _registration_triggers: Predicate[Object] = changed("spec", "metadata.deletionTimestamp", annotation(POD_SECURITY))
 
 
@@ -61,7 +61,7 @@ def _own_labels(installation: Object) -> list[str | None]:
 installation_triggers: Predicate[Object] = changed(
     "spec", "metadata.deletionTimestamp", annotation(POD_SECURITY), is_required, _own_labels
 )
-"""Also if what this controller writes has been changed by hand."""
+"""Changes that lead to a pass, including manual changes of fields written by this controller."""
 
 
 def _role_and_domain(secret: GardenSecret | None) -> tuple[str, Domain | None] | None:

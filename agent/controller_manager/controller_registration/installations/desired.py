@@ -1,10 +1,10 @@
 """Desired ControllerInstallations.
 
-The labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment of an installation: those
-of the original, so that neither rewrites the installations of the other. The references hold the versions that
-these objects had when their content last changed: a changed version makes the gardenlet install extensions again, and
-a change of a status must not do so. The hashes leave out lists and numbers; their changes are
-found by digests of all content, which a process remembers.
+The labels hold hashes of the Seed, the ControllerRegistration and the ControllerDeployment of an installation: those of
+the original, so that neither rewrites the installations of the other. The references hold the versions that these
+objects had when their content last changed: a changed version makes the gardenlet install extensions again, and a
+change of a status must not do so. The hashes leave out lists and numbers; their changes are found by digests of all
+content, which a process remembers.
 """
 
 import hashlib
@@ -74,16 +74,16 @@ class Source:
         return cls(field, label, name, hash_of(content), digest_of(content), version)
 
     def reference(self, installation: Object, seen: Digests) -> Object:
-        """The version that is known stays as long as the content does."""
+        """Keep the known version as long as the content does not change."""
         is_same = not self.has_changed(installation, seen)
         version = mapping_at(installation, "spec", self.field).get("resourceVersion") if is_same else self.version
         return {"name": self.name, "resourceVersion": version} if version else {"name": self.name}
 
     def has_changed(self, installation: Object, seen: Digests) -> bool:
-        """Whether the content may be another than when the installation was written.
+        """Whether the content may have changed since the installation was written.
 
-        Where the content has not been seen, the version decides. That of a Seed changes with each of its heartbeats, so
-        there the hash does.
+        If the content was not observed, the version decides; for a Seed the hash, since each heartbeat changes its
+        version.
         """
         present = mapping_at(installation, "spec", self.field)
         if present.get("name") != self.name or labels(installation).get(self.label) != self.hash:
@@ -101,7 +101,7 @@ def registration_source(registration: Object) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Args: deployment: name and content of the ControllerDeployment, if there is one."""
+    """Desired installation; `deployment` is the name and content of the ControllerDeployment, if there is one."""
 
     seed: Object
     registration: Object
@@ -121,7 +121,7 @@ class Desired:
         }
 
     def patch(self, installation: Object) -> Object | None:
-        """A merge patch for the present one; None: it is as it should be."""
+        """Merge patch for the present installation; None if nothing changes."""
         references: Object = {s.field: s.reference(installation, self.seen) for s in self._sources()}
         present = spec(installation)
         changes = {
@@ -158,7 +158,7 @@ class Desired:
 
 
 def _changes(present: Mapping[str, str], wanted: Mapping[str, str | None]) -> Object:
-    """None for what is to go."""
+    """Changed fields; None removes one."""
     return {name: value for name, value in wanted.items() if present.get(name) != value}
 
 
@@ -208,7 +208,7 @@ def digest_of(content: Any) -> str:
 
 
 def names_for(registration: str, seed: str) -> Iterator[str]:
-    """Names for the installation, in the order in which they are tried: one may be taken by that of another Seed."""
+    """Candidates for the name of the installation, in order: one may be taken by that of another Seed."""
     for number in range(_NAMES):
         digits = hashlib.sha256(f"{seed}#{number}".encode() if number else seed.encode()).hexdigest()[:_NAME_DIGITS]
         yield f"{registration[: _LONGEST_NAME - _NAME_DIGITS - 1].rstrip('-.')}-{digits}"
@@ -218,7 +218,7 @@ def names_for(registration: str, seed: str) -> Iterator[str]:
 
 
 def chosen(installations: Iterable[Object]) -> dict[str, Object]:
-    """The installation of each ControllerRegistration, by its name, out of those of one Seed.
+    """Installation of each ControllerRegistration, by its name, among those of one Seed.
 
     If there are several, it is the one that has been kept up to date so far; the others are left alone.
     """
@@ -235,7 +235,7 @@ def _rank(installation: Object) -> tuple[bool, bool, str, str]:
 
 
 def is_made_here(installation: Object) -> bool:
-    """Whether it has been written by this controller, of whichever program."""
+    """Whether this controller has written it, in this or the original program."""
     return REGISTRATION_HASH in labels(installation)
 
 
@@ -248,6 +248,6 @@ def seed_of(installation: Object) -> str:
 
 
 def deployment_of(registration: Object) -> str:
-    """The name of the ControllerDeployment; empty: it has none."""
+    """Name of the ControllerDeployment; empty if there is none."""
     references = mappings_at(registration, "spec", "deployment", "deploymentRefs")
     return text(references[0].get("name")) if references else ""

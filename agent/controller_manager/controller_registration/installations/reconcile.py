@@ -1,11 +1,10 @@
 """One pass over a Seed: it gets the ControllerInstallations that it needs, and loses the others.
 
-What is needed comes from caches. Before one is deleted, though, it is computed again from what the API server has now:
-a Shoot that has just come to the Seed may not be in a cache yet, and to remove an extension that it needs would
-harm it.
+Needs are computed from caches. Before a deletion, though, they are computed again from the API server: a Shoot that has
+just come to the Seed may not be cached yet, and the removal of an extension that it needs would harm it.
 
-A ControllerRegistration may go while a pass makes an installation of it: the finalizer is taken off as soon as there is
-none. So what a pass has made is removed, too, if its ControllerRegistration does not exist.
+A ControllerRegistration may go while a pass creates an installation of it: its finalizer is removed as soon as there is
+none. So an installation created by the pass is removed, too, if its ControllerRegistration does not exist.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -114,7 +113,7 @@ class Reconciler:
         buckets: Store[Object],
         entries: Collection[str],
     ) -> ChosenRegistrations:
-        """Args: entries: the BackupBuckets that they name."""
+        """Choose the ControllerRegistrations; `entries` are the BackupBuckets of the BackupEntries."""
         needed = needed_extensions(
             seed,
             shoots=shoots,
@@ -132,7 +131,7 @@ class Reconciler:
         )
 
     async def _registrations_now(self) -> dict[str, Object]:
-        """A reported absence may only mean that the cache lags."""
+        """List the ControllerRegistrations from the API server: a missing one may only be missing in the cache."""
         found = await listed(self._client, self._known.registrations.view)
         return {name.name: registration for name, registration in found.items()}
 
@@ -145,7 +144,7 @@ class Reconciler:
         installations: Iterable[Object],
         wanted: ChosenRegistrations,
     ) -> list[Exception]:
-        """Returns what went wrong: one that can't be deployed does not stop the others."""
+        """Return the errors: a failed installation does not stop the others."""
         errors: list[Exception] = []
         present = chosen(installations)
         errors += [
@@ -196,7 +195,7 @@ class Reconciler:
         return name, deployment
 
     async def _create(self, desired: Desired) -> None:
-        """Its name follows from ControllerRegistration and Seed, so that there can't be two by mistake."""
+        """Create the installation; its name follows from ControllerRegistration and Seed, which prevents duplicates."""
         registration, seed = key(desired.registration).name, key(desired.seed).name
         for name in names_for(registration, seed):
             known = self._known.installations.get(Key("", name))
@@ -223,7 +222,7 @@ class Reconciler:
         installations: Iterable[Object],
         wanted: ChosenRegistrations,
     ) -> list[Exception]:
-        """Returns what went wrong."""
+        """Return the errors."""
         unwanted = [
             installation
             for installation in installations
@@ -259,14 +258,14 @@ class Reconciler:
         return errors
 
     def _may_have_provided(self, registration: Object | None, seed: Object, installation: Object) -> bool:
-        """Whether this one may have provided, before it was changed, what is needed and none provides any more."""
+        """Whether this one may have provided, before a change, a needed extension that none provides any more."""
         if registration is None:
             return True
         seen = self._seen[key(seed).name].get(key(installation).name, {})
         return registration_source(registration).has_changed(installation, seen)
 
     async def _wanted_now(self, seed: Object, registrations: Mapping[str, Object]) -> ChosenRegistrations:
-        """The same as from caches, from what the API server has."""
+        """Choose the ControllerRegistrations from the state in the API server."""
         name = key(seed).name
         shoots: dict[Key, Object] = {}
         for field in ("spec.seedName", "status.seedName"):
@@ -286,7 +285,7 @@ class Reconciler:
 
 
 def _may_be_orphan(installation: Object) -> bool:
-    """Whether it goes if its ControllerRegistration does not exist."""
+    """Whether the installation is removed if its ControllerRegistration does not exist."""
     return is_made_here(installation) and not is_required(installation)
 
 

@@ -17,7 +17,7 @@ class ShootRequirements:
 
     extensions: frozenset[Extension]
     disabled: frozenset[str]
-    """Types of extensions that it does without, though they are enabled for all Shoots."""
+    """Types of extensions enabled for all Shoots that this one disables."""
     is_workerless: bool
 
 
@@ -51,7 +51,7 @@ def _of_pools(whole: Object, pools: Iterable[Object]) -> Iterator[tuple[str, str
 
 
 def _dns_providers(whole: Object, default_domains: Sequence[Domain]) -> Iterator[str]:
-    """Types: of the primary provider, and of who serves the default domain that the Shoot's domain is below."""
+    """Types of the primary provider, and of the provider of the default domain that the Shoot's domain is below."""
     for provider in mappings_at(whole, "dns", "providers"):
         if provider.get("primary") is True and provider.get("type") != UNMANAGED:
             yield text(provider.get("type"))
@@ -70,9 +70,9 @@ def needed_extensions(
     registrations: Iterable[Object],
     internal_domain: Domain | None,
 ) -> set[Extension]:
-    """All that the Seed needs.
+    """All extensions that the Seed needs.
 
-    `shoots` is what those need that are on the Seed or are leaving it; `buckets` are the provider types of its
+    `shoots` are the requirements of Shoots that are on the Seed or leave it; `buckets` are the provider types of its
     BackupBuckets, `entries` those of the buckets of its BackupEntries.
     """
     needed = {Extension("BackupBucket", each) for each in buckets}
@@ -103,7 +103,7 @@ def _for_shoots(seed: Object, internal_domain: Domain | None) -> Iterator[Extens
 
 
 def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bool]]:
-    """Types, and whether they support workerless Shoots."""
+    """Types, with whether they support workerless Shoots."""
     for registration in registrations:
         for each in mappings_at(registration, "spec", "resources"):
             if each.get("kind") == "Extension" and each.get("globallyEnabled") is True:
@@ -121,7 +121,7 @@ class ChosenRegistrations:
     installations stay), and needed extensions without a provider.
     """
     is_complete: bool
-    """Whether all that is needed is provided."""
+    """Whether all needed extensions are provided."""
 
 
 def missing(needed: Iterable[Extension], registrations: Iterable[Object]) -> list[Extension]:
@@ -138,8 +138,7 @@ def wanted_registrations(
     has_shoots: bool,
 ) -> ChosenRegistrations:
     """ControllerRegistrations that provide a needed extension, that are `required` since their extensions still have
-    objects
-    in the Seed, or whose policy demands an installation.
+    objects in the Seed, or whose policy demands an installation.
     """
     named = {
         name

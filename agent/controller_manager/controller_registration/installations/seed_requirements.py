@@ -35,7 +35,7 @@ class Entry:
 
 @lru_cache(maxsize=4096)
 def _interned(value: V) -> V:
-    """The first one of those that are equal."""
+    """Return the first one of equal values."""
     return value
 
 
@@ -43,8 +43,7 @@ class DistinctValues(Generic[V]):
     """Different values of the objects in a group.
 
     A Seed may have thousands of Shoots, most of which need the same extensions. Only the set of needed extensions
-    matters,
-    and few Shoots change it; so it is counted with each change, instead of being computed from all.
+    matters, and few Shoots change it; so it is counted with each change, instead of being computed from all.
     """
 
     def __init__(self) -> None:
@@ -59,7 +58,7 @@ class DistinctValues(Generic[V]):
         return {group for group, counter in self._groups.items() if value in counter}
 
     def put(self, key: Key, groups: Iterable[str], value: V) -> set[str]:
-        """An object is in these groups and in no others. Returns the groups that have other values than before."""
+        """Put an object into exactly these groups, and return the groups whose values have changed."""
         wanted = frozenset(groups), _interned(value)
         if self._known.get(key) == wanted:
             return set()
@@ -75,7 +74,7 @@ class DistinctValues(Generic[V]):
         return {group for group, _ in gone ^ come}
 
     def remove(self, key: Key) -> set[str]:
-        """The object is gone."""
+        """Remove an object, and return the groups whose values have changed."""
         return {group for group, _ in self._forget(key)}
 
     def _forget(self, key: Key) -> set[tuple[str, V]]:
@@ -96,7 +95,7 @@ class DistinctValues(Generic[V]):
 
 
 class SeedRequirements:
-    """The methods for changes return the Seeds of which something else is needed now."""
+    """Requirements of all Seeds; the methods for changes return the Seeds whose requirements have changed."""
 
     def __init__(self, *, secrets: Store[GardenSecret | None], shoots: Store[Object]) -> None:
         self._secrets = secrets
@@ -108,11 +107,11 @@ class SeedRequirements:
     # --- reading
 
     def of_shoots(self, seed: str) -> Collection[ShootRequirements]:
-        """The different needs of the Shoots that are on the Seed, or are leaving it."""
+        """Different requirements of the Shoots that are on the Seed, or leave it."""
         return self._of_shoots.of(seed)
 
     def buckets_of_entries(self, seed: str) -> Collection[str]:
-        """The names of the BackupBuckets that its BackupEntries are in."""
+        """Names of the BackupBuckets of the BackupEntries."""
         return self._of_entries.of(seed)
 
     def seeds_with_entries_in(self, bucket: str) -> set[str]:

@@ -1,8 +1,7 @@
 """Next steps for a ManagedSeedSet, and its status: pure functions.
 
     steps     the next step
-    objects   objects of a replica
-    merging   changes of templates brought into a replica
+    objects   objects of a replica, and changes of templates brought into it
     history   revisions: when there is a new one, and which are kept
     status    fields of the status
 

@@ -30,8 +30,7 @@ def shoot_of(seed_set: Object, name: str, templates: Object, revision: str = "")
     """Return the Shoot of a replica.
 
     `templates` has the fields `template` and `shootTemplate` of a set; `revision` is their name, empty if updates are
-    not
-    tracked.
+    not tracked.
     """
     template = mapping(templates.get("shootTemplate"))
     spec = _with_name(mapping(template.get("spec")), _SHOOT_DOMAIN, name)

@@ -1,8 +1,8 @@
 """Decide the next step for a ManagedSeedSet: at most one, for one replica.
 
-The set waits for the replica that is pending. Then it grows or shrinks by one, or handles replicas that are not
-ready, or brings one to the present templates. The decision depends on the state of the objects alone, so
-that a pass that was interrupted anywhere is resumed by the next one.
+The set waits for the replica that is pending. Then it grows or shrinks by one, or handles replicas that are not ready,
+or brings one to the present templates. The decision depends on the state of the objects alone, so that a pass that was
+interrupted anywhere is resumed by the next one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -359,7 +359,7 @@ def _removal(observed: SetObservation, replica: Replica) -> Step:
             message=f"Deleting ManagedSeed {full}",
         )
     if replica.seed is not None:
-        # Whoever removed the ManagedSeed has left the Seed. It runs in the cluster of the Shoot, which it would lose.
+        # The ManagedSeed was removed without its Seed, which runs in the cluster of the Shoot and would lose it.
         waits = f"Waiting for Seed {replica.name} to be deleted"
         return _wait(replica, Reason.MANAGED_SEED_DELETING, "WaitingForSeedDeleted", waits)
     return Step(

@@ -1,9 +1,9 @@
 """Namespace of a Project: its name, the requirements, and its release in the end.
 
-A namespace that the controller has made goes with its Project. One that was there before can only be used if its
-labels name the Project, which operators set, and stays, unless an annotation requests otherwise. Its annotations
-record which of the two it is, together with the uid of the Project: a namespace without that uid was never taken, and
-is left alone at the end as well.
+A namespace that the controller has made goes with its Project. One that was there before can only be used if its labels
+name the Project, which operators set, and stays, unless an annotation requests otherwise. Its annotations record which
+of the two it is, together with the uid of the Project: a namespace without that uid was never taken, and is left alone
+at the end as well.
 
 The Project is an owner of the objects that go with it only. The garbage collector deletes objects without another
 owner: when the Project is gone, and as soon as its deletion begins if that is one in the foreground.

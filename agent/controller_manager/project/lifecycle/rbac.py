@@ -113,7 +113,7 @@ def controlling_project(obj: Object) -> str:
     return text(owner.get("name")) if is_project else ""
 
 
-# --- what is to be there
+# --- desired rights
 
 
 def wanted_roles(project: Object, namespace: str) -> Iterator[DesiredRight]:

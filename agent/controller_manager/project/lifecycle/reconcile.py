@@ -232,7 +232,7 @@ class Reconciler:
         return False
 
     async def _shoots_in(self, namespace: str, *, asks: bool) -> list[Key]:
-        """Shoots in the namespace; if none are cached and `asks` is set, listed from the API server."""
+        """Shoots in the namespace; if none are cached, listed from the API server on request."""
         known = self._stores.shoots.keys_by_index(BY_NAMESPACE, namespace)
         if known or not asks:
             return known
@@ -261,7 +261,7 @@ class Reconciler:
 async def _attempt(
     what: str, work: Callable[[Object, str], Awaitable[None]], project: Object, namespace: str
 ) -> Exception | None:
-    """Why it failed; errors of this program are raised."""
+    """Return the failure; errors of this program are raised."""
     try:
         await work(project, namespace)
     except Exception as error:

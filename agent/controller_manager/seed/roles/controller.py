@@ -6,7 +6,7 @@ Projects        that get a namespace: its Shoots
 Seeds, BackupBuckets, BackupEntries, ManagedSeeds   their Seeds
 Seeds, ManagedSeeds   that come and go: Seeds whose bootstrap token has the same id
 Namespaces      of Seeds that come
-Roles           that are not as they were written: whoever they are for
+Roles           that differ from those written: their owners
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ from kube.runtime.predicates import Predicate, any_of, came, went
 from kube.runtime.priorities import CHANGE
 
 LABEL, ROLE = "gardener.cloud/role", "seed-rights"
-"""Of all Roles and bindings that are made here."""
+"""Label of all Roles and bindings made here."""
 OWNER = "seed-roles.gardener.cloud/owner"
 DIGEST = "seed-roles.gardener.cloud/digest"
 FIELD_MANAGER = "gardener-controller-manager"
@@ -96,7 +96,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _changed(node: Callable[[Object], Node]) -> Predicate[Object]:
-    """Whether something has changed that rights depend on."""
+    """Whether fields that rights depend on have changed."""
 
     def is_changed(change: Change[Object]) -> bool:
         if change.old is None or change.new is None or change.initial:

@@ -1,4 +1,4 @@
-"""One pass over a Shoot or a Seed: the Roles that it leads to are there, and no others of it."""
+"""One pass over a Shoot or a Seed: create its Roles, and remove obsolete ones."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from kube.runtime.controller import Done, ReconcileError, Result
 
 KINDS = (kubernetes.ROLES, kubernetes.ROLE_BINDINGS, kubernetes.CLUSTER_ROLES, kubernetes.CLUSTER_ROLE_BINDINGS)
 BY_USER = "user"
-"""The index of BackupEntries by the Seeds that have them."""
+"""Index of BackupEntries by the Seeds that have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Stores:
 
 
 class Reconciler:
-    """A key without a namespace is that of a Seed."""
+    """Reconcile Roles; a key without a namespace is that of a Seed."""
 
     def __init__(self, *, stores: Stores, sets: Callable[[], ObjectSets]) -> None:
         self._stores = stores
@@ -79,7 +79,7 @@ class Reconciler:
         yield from rules.roles(grants, seed=key.name, owner=key)
 
     def _buckets(self, seed: str, its_uid: str) -> Iterator[Node]:
-        """Its own, and those that its BackupEntries are in."""
+        """BackupBuckets of the Seed, and those that its BackupEntries are in."""
         buckets = self._stores.buckets
         own = (of_backup_bucket(each) for each in buckets.values_by_index(BY_SEED, seed))
         names = {each.key for each in own if each.of_uid in {"", its_uid}}
@@ -95,7 +95,7 @@ class Reconciler:
                 yield of_managed_seed(child)
 
     def _tokens(self, owners: Iterable[Key]) -> Iterator[str]:
-        """Ids of bootstrap tokens. They are truncated hashes of names: one that two names have belongs to neither."""
+        """Ids of bootstrap tokens. They are truncated hashes of names: an id of two names belongs to neither."""
         stores = (self._stores.seeds, self._stores.managed_seeds)
         for token in map(bootstrap_token_id, owners):
             if len({each.name for store in stores for each in store.keys_by_index(BY_TOKEN, token)}) < 2:

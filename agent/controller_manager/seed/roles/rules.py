@@ -1,4 +1,4 @@
-"""Which Roles a Shoot and a Seed lead to; functions from objects to objects."""
+"""Roles for a Shoot and a Seed; functions from objects to objects."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,31 +28,31 @@ _ALL = (*_OWN, "create")
 _SYSTEM = "kube-system"
 
 _Right = tuple[Resource, str, tuple[str, ...]]
-"""A resource, a subresource, and verbs."""
+"""Resource, subresource, and verbs."""
 
 
 @dataclass(slots=True)
 class Grants:
-    """What the gardenlet of a Seed may do, by namespace; the empty one is that of the cluster."""
+    """Rights of the gardenlet of a Seed, by namespace; the empty one is that of the cluster."""
 
     by_namespace: dict[str, dict[_Right, set[str] | None]] = field(default_factory=dict)
-    """The names of objects; None: all of them."""
+    """Names of objects; None for all of them."""
 
     def add(
         self, namespace: str, resource: Resource, verbs: tuple[str, ...], names: Iterable[str], subresource: str = ""
     ) -> None:
-        """Rights to named objects: without names, to none."""
+        """Add rights to named objects; without names, to none."""
         if wanted := set(names):
             known = self.by_namespace.setdefault(namespace, {}).setdefault((resource, subresource, verbs), set())
             if known is not None:
                 known |= wanted
 
     def add_all(self, namespace: str, resource: Resource, verbs: tuple[str, ...], subresource: str = "") -> None:
-        """Rights to all objects of a namespace."""
+        """Add rights to all objects of a namespace."""
         self.by_namespace.setdefault(namespace, {})[resource, subresource, verbs] = None
 
     def use(self, references: Iterable[Reference], verbs: tuple[str, ...] = _READ) -> None:
-        """Credentials and ConfigMaps among what something uses."""
+        """Add rights to credentials and ConfigMaps among the references."""
         for resource, where in references:
             if resource in {kubernetes.SECRETS, kubernetes.CONFIG_MAPS}:
                 self.add(where.namespace, resource, verbs, [where.name])
@@ -60,13 +60,13 @@ class Grants:
                 self.add(where.namespace, resource, _CREATE, [where.name], "token")
 
     def protect(self, credentials: Iterable[Reference]) -> None:
-        """Credentials that get a finalizer."""
+        """Add rights to put a finalizer on credentials."""
         for resource, where in credentials:
             self.add(where.namespace, resource, _CHANGE, [where.name])
 
 
 def of_shoot(shoot: Node, credentials: Iterable[Reference], *, project: str) -> Grants:
-    """Args: credentials: what its bindings use. project: the name of its Project; empty: it has none."""
+    """Rights to a Shoot; `credentials` of its bindings, `project` is the name of its Project, empty if it has none."""
     found, namespace = Grants(), shoot.key.namespace
     for resource, suffixes in NAMES_OF_SHOOT.items():
         found.add(namespace, resource, _OWN, (f"{shoot.key.name}.{suffix}" for suffix in suffixes))
@@ -82,10 +82,10 @@ def of_shoot(shoot: Node, credentials: Iterable[Reference], *, project: str) -> 
 
 
 def of_seed(seed: Node, buckets: Sequence[Node], children: Sequence[Node], *, tokens: Iterable[str]) -> Grants:
-    """Args:
-    buckets: BackupBuckets of the Seed, and those that its BackupEntries are in.
-    children: its ManagedSeeds.
-    tokens: ids of their bootstrap tokens and its own, except those that another Seed may have.
+    """Rights to a Seed.
+
+    `buckets` are those of the Seed and of its BackupEntries, `children` its ManagedSeeds, `tokens` the ids of their
+    bootstrap tokens and its own, except those that another Seed may have.
     """
     found, name = Grants(), seed.key.name
     own = namespace_of(name)
@@ -119,7 +119,7 @@ def of_seed(seed: Node, buckets: Sequence[Node], children: Sequence[Node], *, to
 
 
 def roles(grants: Grants, *, seed: str, owner: Key) -> Iterator[Object]:
-    """A Role and its binding for each namespace, or those of the cluster."""
+    """Role and binding for each namespace, or those of the cluster."""
     suffix = f":{owner.namespace}:{owner.name}" if owner.namespace else ""
     name = f"gardener.cloud:seed:{seed}{suffix}"
     subject = {"apiGroup": kubernetes.RBAC_GROUP, "kind": "User", "name": f"{SEED_USER_PREFIX}{seed}"}

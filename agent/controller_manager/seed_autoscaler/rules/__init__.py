@@ -1,12 +1,11 @@
-"""How many Seeds a SeedAutoscaler wants a ManagedSeedSet to have: its rules, without I/O.
+"""Number of Seeds that a SeedAutoscaler requests for a ManagedSeedSet: its rules, without I/O.
 
-settings     what the spec says
-loads        what Seeds carry and have room for
-prometheus   what is measured of other resources than Shoots
-recommendation  what each metric asks for
-history      what was asked for in the windows of stabilization
-decision     the number of replicas, and why it is so
-observing    from objects to what is decided by
+settings     fields of the spec
+loads        usage and capacity of Seeds
+prometheus   measurements of other resources than Shoots
+recommendation  number of replicas by each metric
+history      recommendations in the windows of stabilization
+decision     the number of replicas, with the reason
+observation  from objects to the input of a decision
 pending      Shoots that wait for a Seed of the set
-status       what the status says
 """

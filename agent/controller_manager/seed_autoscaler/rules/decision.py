@@ -1,14 +1,14 @@
-"""How many replicas a set is to have, and why.
+"""Desired number of replicas of a set, with the reason.
 
     decision = decide(settings, seen, memory)
-    decision.replicas      to be written, if it is another number than before
-    decision.why           what for
+    decision.replicas      to write, if it differs from the present one
+    decision.why           reason
     decision.conditions    for the status
     decision.memory        for the next decision
-    decision.again_at      when it may be another one though nothing changes
+    decision.again_at      time at which it may change though nothing else does
 
-What is safe comes first. Nothing that is not known leads to fewer Seeds; a Seed is given up only when fewer were wanted
-for a whole window, the set is settled, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
+Safety comes first. Unknown facts never lead to fewer Seeds; a Seed is given up only when fewer were wanted for a whole
+window, the set is settled, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from kube.objects import Object, integer, metadata
 
 ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 _PATIENCE_WITH_REMOVAL = timedelta(minutes=5)
-"""After that a removal that can't be carried out is taken back."""
+"""Time after which a removal that can't be carried out is cancelled."""
 _BELOW = "all metrics below target"
 _ABLE = Condition(ABLE, "True", "ReadyForNewScale", "The number of replicas can be changed.")
 _NONE_DELETABLE = Condition(
@@ -45,11 +45,11 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is known of former looks, by the process that had them.
+    """State from former passes of this process.
 
     Attributes:
-        reduced_to: the number that was written last, if it was less than before.
-        stuck_since: since when the set can't get so small.
+        reduced_to: number that was written last, if it was less than before.
+        stuck_since: time since which the set can't shrink to that number.
     """
 
     history: History = field(default_factory=History)
@@ -60,13 +60,13 @@ class Memory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     replicas: int
-    """What the set is to have from now on."""
+    """Desired number of replicas from now on."""
     desired: int
-    """What it would have, if steps, windows and the like did not matter."""
+    """Desired number without regard to steps, windows and other limits."""
     why: str = ""
-    """What for; empty: nothing changes."""
+    """Reason of the change; empty for none."""
     is_cancelled: bool = False
-    """An earlier removal is taken back."""
+    """An earlier removal is cancelled."""
     measured: Sequence[Measured] = ()
     conditions: Sequence[Condition] = ()
     memory: Memory = field(default_factory=Memory)
@@ -82,7 +82,7 @@ def decide(settings: Settings, seen: Observation, memory: Memory, *, paused: boo
 
 
 def impossible(why: Condition | None, memory: Memory) -> Decision:
-    """Nothing is done."""
+    """Decision to do nothing."""
     return Decision(replicas=0, desired=0, conditions=() if why is None else (why,), memory=memory)
 
 
@@ -93,7 +93,7 @@ def _switched_off(memory: Memory) -> Decision:
 
 
 def _remembered(settings: Settings, seen: Observation, memory: Memory, asked: Recommendation) -> Memory:
-    """What is not known asks for no change."""
+    """Record the recommendation; an unknown one counts as no change."""
     wanted = seen.replicas if asked.wanted is None else _bounded(settings, asked.wanted)
     longest = max(settings.scale_in.window, settings.scale_out.window)
     history = memory.history.recorded(wanted, seen.now, keep=longest)
@@ -182,7 +182,7 @@ class _Decider:
         return self._go(new, "above maxReplicas" if is_beyond else _BELOW, limited)
 
     def _obstacle(self) -> str:
-        """What has to be otherwise before a Seed is given up."""
+        """Reason why no Seed can be given up; empty for none."""
         if self._settings.scale_in.disabled:
             return "Fewer replicas would do, but spec.behavior.scaleIn.disabled is set."
         if self._asked.unknown:
@@ -247,10 +247,7 @@ class _Decider:
 
 
 def status_after(autoscaler: Object, decision: Decision, seen: Observation | None, *, now: datetime) -> Object:
-    """Its fields; what is missing stays as it is, and None removes a field: a count of 0 is left out.
-
-    Args: seen: None: there was nothing to look at.
-    """
+    """Changed fields of the status; None removes one, such as a count of 0. `seen` is None without an observation."""
     fields: Object = {
         "observedGeneration": integer(metadata(autoscaler).get("generation")),
         "conditions": with_conditions(conditions_of(autoscaler), decision.conditions, now=now),

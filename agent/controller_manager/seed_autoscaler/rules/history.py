@@ -1,7 +1,7 @@
-"""What was wanted in the windows of stabilization.
+"""Recommended numbers in the windows of stabilization.
 
-What is wanted holds until the next look. Of all values only those are kept that can still be the highest, or the
-lowest, of a window that ends now: so there are at most as many as there are different values.
+A number holds until the next observation. Only those values are kept that can still be the highest, or the lowest, of a
+window that ends now: so there are at most as many as there are different values.
 """
 
 from collections.abc import Callable
@@ -10,20 +10,20 @@ from datetime import datetime, timedelta
 from operator import ge, le
 
 Spans = tuple[tuple[datetime, int], ...]
-"""Until when it was so, and the value; the last one holds now."""
+"""End of each span, and its value; the last one holds now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     since: datetime | None = None
-    """When the first look was; None: there was none."""
+    """Time of the first observation; None if there was none."""
     highest: Spans = ()
-    """Falling."""
+    """Highest values, falling."""
     lowest: Spans = ()
-    """Rising."""
+    """Lowest values, rising."""
 
     def recorded(self, value: int, now: datetime, *, keep: timedelta) -> "History":
-        """Args: keep: the longest window."""
+        """History with another value; `keep` is the longest window."""
         return History(
             since=self.since or now,
             highest=_recorded(self.highest, value, now, keep, dominates=ge),
@@ -31,19 +31,23 @@ class History:
         )
 
     def fewer_from(self, present: int, window: timedelta) -> datetime | None:
-        """From when on fewer than at present were wanted for a whole window; None: more are wanted now, or as many."""
+        """Time from which fewer than at present were wanted for a whole window; None if more are wanted now, or as
+        many.
+        """
         return self._from(self.highest, window, lambda value: value >= present)
 
     def more_from(self, present: int, window: timedelta) -> datetime | None:
-        """The same for more."""
+        """Time from which more than at present were wanted for a whole window; None if fewer are wanted now, or as
+        many.
+        """
         return self._from(self.lowest, window, lambda value: value <= present)
 
     def highest_in(self, window: timedelta, now: datetime) -> int:
-        """There must have been a look."""
+        """Highest value in the window; requires an observation."""
         return _within(self.highest, window, now)[0][1]
 
     def lowest_in(self, window: timedelta, now: datetime) -> int:
-        """There must have been a look."""
+        """Lowest value in the window; requires an observation."""
         return _within(self.lowest, window, now)[0][1]
 
     def _from(self, spans: Spans, window: timedelta, disagrees: Callable[[int], bool]) -> datetime | None:
@@ -64,5 +68,5 @@ def _recorded(
 
 
 def _within(spans: Spans, window: timedelta, now: datetime) -> Spans:
-    """Those that did not end before it began."""
+    """Spans that end within the window."""
     return (*(span for span in spans[:-1] if span[0] > now - window), spans[-1])

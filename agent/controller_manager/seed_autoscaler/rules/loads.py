@@ -1,4 +1,4 @@
-"""What Seeds carry and have room for, as far as it is known. What is not known is missing, never 0."""
+"""Known usage and capacity of Seeds. An unknown amount is missing, never 0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from fractions import Fraction
 from kube.quantities import parse_quantity
 
 Amounts = Mapping[str, Fraction]
-"""By the name of the resource."""
+"""Amounts by the name of the resource."""
 
 SHOOTS = "shoots"
-"""The resource that every Shoot needs one of."""
+"""Resource of which every Shoot needs one."""
 _LARGEST_EXPONENT = 30
-"""Beyond that nothing is an amount of anything."""
+"""Maximum exponent of a plausible amount."""
 
 
 def amount_of(value: object) -> Fraction | None:
-    """The value of a quantity; None: it is missing, or none that can be reckoned with."""
+    """Value of a quantity; None if it is missing or implausible."""
     try:
         quantity = parse_quantity(value) if isinstance(value, str | int) else None
     except ValueError:
@@ -27,7 +27,7 @@ def amount_of(value: object) -> Fraction | None:
 
 
 def reckoned(number: Decimal) -> Fraction | None:
-    """None: it is no amount that can be reckoned with."""
+    """Exact amount; None if it is implausible."""
     if not number.is_finite() or number < 0 or abs(number.adjusted()) > _LARGEST_EXPONENT:
         return None
     return Fraction(number)
@@ -35,17 +35,17 @@ def reckoned(number: Decimal) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedLoad:
-    """One Seed of the set that is there to stay, as far as is known."""
+    """Known load of a Seed of the set that stays."""
 
     name: str
     usage: Amounts
     allocatable: Amounts
     is_ready: bool = True
     is_deletable: bool = False
-    """The set would remove it if it had too many."""
+    """Whether the set would remove the Seed if it had too many."""
 
     def room(self, resource: str) -> Fraction:
-        """For Shoots that come; nothing comes to a Seed that is not ready."""
+        """Free amount for new Shoots; 0 if the Seed is not ready."""
         if not self.is_ready or resource not in self.allocatable:
             return Fraction(0)
         return max(self.allocatable[resource] - self.usage.get(resource, Fraction(0)), Fraction(0))
@@ -53,20 +53,20 @@ class SeedLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that a decision depends on, beside the settings and what was seen before.
+    """Input of a decision, except settings and history.
 
     Attributes:
-        replicas: how many the set is to have.
-        existing: how many it has.
-        seeds: those that are there to stay, in the order in which the set would remove them.
-        coming: replicas that have no Seed yet.
-        has_leaving: whether a replica is on its way out, or its Seed is cordoned.
-        leaving_usage: what is still on those.
-        unit: what a new replica will have.
-        sources: of the resources whose usage is known at all, what is wrong with how it is measured; empty: nothing.
-        pending: Shoots that wait for a Seed of this set.
-        unsettled: why the set is not settled; empty: it is.
-        last_scale_time: when a SeedAutoscaler changed the number of replicas the last time.
+        replicas: requested number of replicas.
+        existing: number of existing replicas.
+        seeds: Seeds that stay, in the order in which the set would remove them.
+        coming: number of replicas without a Seed.
+        has_leaving: whether a replica is being removed, or its Seed is deleted or cordoned.
+        leaving_usage: usage on those.
+        unit: amounts of a new replica.
+        sources: problem of the measurement of each measured resource; empty for none.
+        pending: number of Shoots that wait for a Seed of this set.
+        unsettled: reason why the set is not settled; empty if it is.
+        last_scale_time: time of the last change of the number of replicas by a SeedAutoscaler.
     """
 
     replicas: int

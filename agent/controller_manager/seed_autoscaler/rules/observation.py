@@ -1,4 +1,4 @@
-"""What there is of a set: from its replicas to what is decided by."""
+"""Observation of a set: from its replicas to the input of a decision."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ Usage = Callable[[str], int]
 
 
 def obstacle(seed_set: Object | None, name: str) -> Condition | None:
-    """Why nothing can be decided about a set."""
+    """Reason why nothing can be decided about a set."""
     if seed_set is None:
         return Condition(ABLE, "False", "FailedGetScale", f"There is no ManagedSeedSet {name} in this namespace.")
     if is_deleting(seed_set):
@@ -41,7 +41,7 @@ def observe(
     last_scale_time: datetime | None,
     now: datetime,
 ) -> Observation:
-    """What is decided by. Of other resources than Shoots the usage is `measured`; `pending` Shoots wait for the set."""
+    """Observe a set; `measured` is the usage of other resources than Shoots, `pending` the number of waiting Shoots."""
     in_order = sorted(replicas, key=removal_order)
     leaving = [replica for replica in in_order if _is_leaving(replica)]
     staying = [replica for replica in in_order if replica not in leaving]
@@ -69,7 +69,7 @@ def observe(
 
 
 def unit_of(seed_set: Object) -> Amounts:
-    """What a new replica will have, as far as the template says: without a gardenlet it does not."""
+    """Amounts of a new replica, from the template; empty without a gardenlet."""
     gardenlet = at(seed_set, "spec", "template", "spec", "gardenlet")
     if gardenlet is None:
         return {}

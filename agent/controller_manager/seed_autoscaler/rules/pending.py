@@ -1,4 +1,4 @@
-"""Shoots that wait for a Seed, and which set would help them.
+"""Shoots that wait for a Seed, and the set that would help each.
 
 A Shoot counts for a set if no Seed takes it now, and the scheduler would choose a new Seed of this set among the new
 Seeds of all sets: the nearest, and of equal ones the first by name. All rules are those of the scheduler.
@@ -21,7 +21,7 @@ from kube.paths import at, mapping_at, with_value
 
 
 def new_seed(seed_set: Object) -> SeedInfo:
-    """A Seed that the set would make; it is called as the set."""
+    """Seed that the set would create, named like the set."""
     managed_seed = mapping_at(seed_set, "spec", "template", "spec")
     template = mapping_at(managed_seed, *seed_template_path(managed_seed))
     room = unit_of(seed_set).get(SHOOTS)
@@ -42,7 +42,7 @@ def new_seed(seed_set: Object) -> SeedInfo:
 
 
 def _completed(seed_spec: Object, shoot: Object) -> Object:
-    """As the admission of ManagedSeeds completes it."""
+    """Complete the spec like the admission of ManagedSeeds."""
     said: list[tuple[tuple[str, ...], str | list[str]]] = [
         (each.path, each.value) for each in properties_of_host(shoot)
     ]
@@ -53,7 +53,7 @@ def _completed(seed_spec: Object, shoot: Object) -> Object:
 
 
 def counts_from(shoot: Object, grace: timedelta) -> datetime | None:
-    """When a Shoot that waits has waited for long enough; None: it has a Seed, or none was looked for yet."""
+    """Time from which a waiting Shoot counts; None if it has a Seed, or none was searched for yet."""
     if not waits(shoot) or not reports_failure(shoot):
         return None
     created = time_or_none(metadata(shoot).get("creationTimestamp"))
@@ -61,13 +61,13 @@ def counts_from(shoot: Object, grace: timedelta) -> datetime | None:
 
 
 def helped_by(shoot: Object, profile: Object | None, garden: SeedCandidates, new_seeds: Sequence[SeedInfo]) -> str:
-    """The name of the set whose new Seed it would run on; empty: none would help, or it need not wait.
+    """Name of the set whose new Seed the Shoot would run on; empty if none would help, or it need not wait.
 
     Args:
-        shoot: one that waits.
+        shoot: waiting Shoot.
         profile: see `scheduling.decide`.
-        garden: with the Seeds that there are.
-        new_seeds: of each set one, sorted by name.
+        garden: garden with the present Seeds.
+        new_seeds: one of each set, sorted by name.
     """
     found = decide(shoot, profile, replace(garden, seeds=new_seeds, usage=lambda _: 0)).seed
     return found if found and not decide(shoot, profile, garden).seed else ""

@@ -1,10 +1,10 @@
-"""What Prometheus answers to an instant query, and what is known of usage by that.
+"""Answers of Prometheus to an instant query, and the usage that they report.
 
     {"status": "success", "data": {"resultType": "vector", "result": [
         {"metric": {"seed": "a"}, "value": [1700000000.1, "12.5"]}, ...]}}
 
-A value counts for a Seed if there is one, it is an amount, and it is not old. All else leaves the usage unknown: so
-does a Seed with two samples, since it is not known which of them is meant.
+A value counts for a Seed if there is one, it is an amount, and it is recent. Otherwise the usage is unknown, also for a
+Seed with two samples, since either could be meant.
 """
 
 import math
@@ -35,15 +35,15 @@ class Sample:
 
 
 Samples = Mapping[str, Sample]
-"""By the names of Seeds."""
+"""Samples by the names of Seeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What is known of the usage of one resource.
+    """Known usage of one resource.
 
     Attributes:
-        problem: why it could not be measured the last time; empty: it was.
+        problem: failure of the last query; empty for none.
     """
 
     by_seed: Amounts = field(default_factory=dict)
@@ -51,7 +51,11 @@ class Measurement:
 
 
 def samples_of(body: bytes) -> Samples:
-    """Raises ValueError: it is no answer to such a query; the text says why."""
+    """Parse the samples of an answer.
+
+    Raises:
+        ValueError: it is no answer to an instant query; the text has the reason.
+    """
     data = mapping(_answer(body).get("data"))
     if data.get("resultType") != "vector":
         raise ValueError(f"the query gives a {_shortened(data.get('resultType'))}, not an instant vector")
@@ -63,7 +67,7 @@ def samples_of(body: bytes) -> Samples:
 
 
 def error_of(status: int, body: bytes) -> str:
-    """What an answer of failure says; only Prometheus itself is quoted."""
+    """Text of a failed answer; only Prometheus itself is quoted."""
     try:
         _answer(body)
     except ValueError as error:
@@ -72,7 +76,7 @@ def error_of(status: int, body: bytes) -> str:
 
 
 def fresh(samples: Samples, now: float) -> Amounts:
-    """Without what is old, or of a time to come, when the clocks differ. Args: now: seconds since the epoch."""
+    """Recent amounts, without those from the future if clocks differ; `now` in seconds since the epoch."""
     return {seed: each.amount for seed, each in samples.items() if abs(now - each.time) <= OLDEST_SECONDS}
 
 

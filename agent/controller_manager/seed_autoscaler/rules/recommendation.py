@@ -1,7 +1,7 @@
-"""What each metric asks for, and what it takes that there is room.
+"""Number of replicas recommended by each metric, and the room for waiting Shoots.
 
-Seeds that are being made count with what they will have, so that a slow one is not made twice. Seeds are given up only
-as far as what is left is on target, and only such as the set would remove: those without Shoots.
+Seeds that are being made count with their future capacity, so that a slow one is not made twice. Seeds are given up
+only as far as the remaining ones are on target, and only those that the set would remove: those without Shoots.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from agent.controller_manager.seed_autoscaler.rules.settings import Metric, Sett
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a metric found, and asks for."""
+    """Measured values and recommendation of a metric."""
 
     metric: Metric
     total: Fraction
@@ -23,11 +23,11 @@ class Measured:
     seeds: int
     wanted: int
     lacks_deletable: bool = False
-    """Fewer would be right, but on all others there are Shoots."""
+    """Whether fewer would be enough, but all others have Shoots."""
 
     @property
     def utilization(self) -> Fraction | None:
-        """None: nothing is allocatable yet."""
+        """Share in use; None if nothing is allocatable yet."""
         return self.total / self.allocatable if self.allocatable else None
 
     @property
@@ -45,11 +45,11 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """What all metrics ask for together.
+    """Recommendation of all metrics together.
 
     Attributes:
-        wanted: replicas; None: no metric is known.
-        why: what more replicas are for.
+        wanted: number of replicas; None if no metric is known.
+        why: reason for more replicas.
         lacks_deletable: as in `Measured`.
     """
 
@@ -86,7 +86,7 @@ def recommend(settings: Settings, seen: Observation) -> Recommendation:
 
 
 def without_surplus(seen: Observation) -> Observation:
-    """Without the Seeds that the set will remove, since it is to have fewer than it has."""
+    """Observation without the surplus Seeds that the set will remove."""
     surplus = max(len(seen.seeds) + seen.coming - seen.replicas, 0)
     going = [seed for seed in seen.seeds if seed.is_deletable][:surplus]
     usage = dict(seen.leaving_usage)
@@ -97,25 +97,25 @@ def without_surplus(seen: Observation) -> Observation:
 
 
 def _base(seen: Observation) -> int:
-    """Replicas to which those that are missing are added: also such that take no Shoots, like one that is cordoned."""
+    """Number of replicas that missing ones are added to, including those that take no Shoots, like cordoned ones."""
     return max(seen.replicas, len(seen.seeds) + seen.coming)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stock:
-    """What there is of a resource."""
+    """Amounts of a resource."""
 
     used: Fraction
     allocatable: Fraction
     free: Fraction
     seeds: int
     unit: Fraction
-    """Of a new Seed; greater than 0."""
+    """Amount of a new Seed; greater than 0."""
     deletable: Sequence[SeedLoad]
 
     @classmethod
     def of(cls, resource: str, seen: Observation) -> "_Stock | str":
-        """Or why that can't be known."""
+        """Return the stock, or the reason why it is unknown."""
         if resource not in seen.sources:
             return f"usage of {resource} is not measured: the configuration names no source"
         there = [seed for seed in seen.seeds if seed.is_ready or resource in seed.allocatable]
@@ -141,15 +141,15 @@ class _Stock:
 
 @dataclass(frozen=True, slots=True)
 class _Spare:
-    """Room for Shoots beyond what has to be free."""
+    """Room for Shoots beyond the required minimum."""
 
     amount: Fraction
     unit: Fraction
-    """Of a new Seed."""
+    """Amount of a new Seed."""
 
 
 def _measure(metric: Metric, tolerance: Fraction, seen: Observation, spare: _Spare | None) -> Measured | Unknown:
-    """Args: spare: None: it is not known."""
+    """Evaluate a metric; `spare` is None if unknown."""
     stock = _Stock.of(metric.resource, seen)
     if isinstance(stock, str):
         return Unknown(metric=metric, why=stock)
@@ -170,7 +170,7 @@ def _measure(metric: Metric, tolerance: Fraction, seen: Observation, spare: _Spa
 
 
 def _could_lose_one(rest: Measured, stock: _Stock, gone: Sequence[SeedLoad], spare: _Spare) -> bool:
-    """Whether one more Seed would not be missed, if there were one without Shoots."""
+    """Whether one more Seed could be given up, if one had no Shoots."""
     allocatable = stock.allocatable - sum((seed.allocatable[rest.metric.resource] for seed in gone), Fraction(0))
     room = spare.amount - sum((seed.room(SHOOTS) for seed in gone), Fraction(0))
     fits = _fits(rest, allocatable - stock.unit, stock.seeds - len(gone) - 1)
@@ -178,7 +178,7 @@ def _could_lose_one(rest: Measured, stock: _Stock, gone: Sequence[SeedLoad], spa
 
 
 def _ratio(found: Measured) -> Fraction | None:
-    """Of what is to what is aimed at; None: nothing reports yet."""
+    """Ratio of the present value to the target; None if nothing reports yet."""
     if not found.allocatable or not found.seeds:
         return None
     if found.metric.utilization is not None:
@@ -187,21 +187,21 @@ def _ratio(found: Measured) -> Fraction | None:
 
 
 def _more(found: Measured, stock: _Stock) -> int:
-    """How many Seeds are missing."""
+    """Number of missing Seeds."""
     if found.metric.utilization is not None:
         return ceil((found.total / found.metric.utilization - stock.allocatable) / stock.unit)
     return ceil(found.total / found.metric.average) - stock.seeds if found.metric.average else 0
 
 
 def _fits(found: Measured, allocatable: Fraction, seeds: int) -> bool:
-    """Whether so much on so many Seeds would still be on target."""
+    """Whether this total would still be on target with these Seeds."""
     if found.metric.utilization is not None:
         return found.total <= found.metric.utilization * allocatable
     return found.metric.average is not None and found.total <= found.metric.average * seeds
 
 
 def _dispensable(found: Measured, stock: _Stock, spare: Fraction) -> Sequence[SeedLoad]:
-    """The first of the deletable Seeds, as many as can be spared."""
+    """First deletable Seeds, as many as can be spared."""
     allocatable, resource = stock.allocatable, found.metric.resource
     for index, seed in enumerate(stock.deletable):
         allocatable -= seed.allocatable[resource]
@@ -234,5 +234,5 @@ def percent(share: Fraction) -> int:
 
 
 def plain(amount: Fraction) -> str:
-    """A quantity: whole, or in thousandths, rounded up."""
+    """Quantity: whole, or in thousandths, rounded up."""
     return str(amount) if amount.denominator == 1 else f"{ceil(amount * 1000)}m"

@@ -1,4 +1,4 @@
-"""What the spec of a SeedAutoscaler says."""
+"""Fields of the spec of a SeedAutoscaler."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from kube.paths import at, mapping_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """What is aimed at for a resource: one of the two.
+    """Target for a resource: one of the two.
 
     Attributes:
-        utilization: share of what can be allocated, such as 1/2.
+        utilization: share of the allocatable amount, such as 1/2.
         average: amount for each Seed.
     """
 
@@ -46,7 +46,7 @@ class Settings:
 
     @classmethod
     def of(cls, autoscaler: Object) -> "Settings":
-        """Also of one that was stored before a field had its default."""
+        """Settings of the spec, including one that was stored before a field had its default."""
         said = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
         behavior = mapping(said.get("behavior"))
         return cls(
@@ -61,13 +61,13 @@ class Settings:
 
     @property
     def resources(self) -> frozenset[str]:
-        """Those that a metric is about."""
+        """Resources of the metrics."""
         return frozenset(metric.resource for metric in self.metrics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """Which Shoots without a Seed count."""
+    """Shoots without a Seed that count."""
 
     included: bool
     grace: timedelta
