@@ -16,7 +16,7 @@ from gardener.garden.seed_graph import SECRETS_OF_SHOOT
 from kube.objects import Object, annotations, labels, mapping, metadata, text, uid
 
 _OF_ONE_CLUSTER = sorted({each.removesuffix(".old") for each in SECRETS_OF_SHOOT})
-"""Roles of Secrets of Shoots: for those in `garden`, gardenlets write such; no other Seed may get them."""
+"""Roles of Secrets that gardenlets write for the Shoots in `garden`; other Seeds must not get them."""
 SELECTOR = f"{keys.ROLE},{keys.ROLE} notin ({','.join(_OF_ONE_CLUSTER)})"
 
 

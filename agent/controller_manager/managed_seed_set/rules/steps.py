@@ -82,11 +82,11 @@ class Rollout:
     """Roll-out of changed templates to the replicas."""
 
     current: str
-    """Revision of the present templates."""
+    """Previous revision of the replicas."""
     update: str
-    """Replicas with a lower number are not updated."""
+    """Revision of the present templates."""
     partition: int = 0
-    """Replicas with a lower number stay as they are."""
+    """Replicas with a lower number are not updated."""
     max_unhealthy: int | str | None = None
     """Maximum of unhealthy Shoots on an updated Seed: a number, or a percentage; None for no limit."""
 

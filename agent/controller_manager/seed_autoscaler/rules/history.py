@@ -68,5 +68,5 @@ def _recorded(
 
 
 def _within(spans: Spans, window: timedelta, now: datetime) -> Spans:
-    """Spans that end within the window."""
+    """Spans that overlap the window."""
     return (*(span for span in spans[:-1] if span[0] > now - window), spans[-1])
