@@ -1,6 +1,6 @@
-"""Which programs the agent can be; the `kind` in its configuration file says which one it is.
+"""Programs of the agent; the `kind` in the configuration file selects one.
 
-What a program consists of is imported only if it is the one: its schema, its control loops, and what it serves.
+The parts of a program are imported only if it is selected: its schema, its control loops, and its servers.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -29,7 +29,7 @@ Manifests that belong together have to be given together. All else is written as
 
 
 class _InputError(Exception):
-    """The message is for the user."""
+    """Error with a message for the user."""
 
 
 def main(arguments: Sequence[str]) -> int:

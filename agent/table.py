@@ -1,11 +1,11 @@
-"""The table of a program's controllers, each imported only if the configuration switches it on.
+"""Table of a program's controllers, each imported only if the configuration enables it.
 
     CONTROLLERS = Table[Configuration, Context](
         "agent.resource_manager",
         {"token_invalidator.controller": lambda config: config.controllers.token_invalidator.enabled},
     )
 
-A line names the module, below the package of the program, and what switches the controller on. The module has
+A line names the module, below the package of the program, and the condition that enables the controller. The module has
 `declare`; one with several controllers has a function for each, as in `module:function`.
 """
 
@@ -20,11 +20,11 @@ C = TypeVar("C")
 X = TypeVar("X")
 
 Declare: TypeAlias = Callable[[X], ControlLoop]
-"""Declares a control loop, from the program's context; called where this process leads."""
+"""Function that declares a control loop, from the program's context; called where this process leads."""
 
 
 def always(_config: object) -> bool:
-    """Of a controller that nothing switches off."""
+    """Condition of a controller that can't be disabled."""
     return True
 
 
@@ -36,7 +36,7 @@ class Table(Generic[C, X]):
     controllers: Mapping[str, Callable[[C], bool]]
 
     def load(self, config: C) -> Sequence[Declare[X]]:
-        """Import what is enabled. To be called at the start: to import takes time that a new leader has not."""
+        """Import the enabled controllers at the start of the process: a new leader has no time for imports."""
         return [self._imported(path) for path, is_enabled in self.controllers.items() if is_enabled(config)]
 
     def _imported(self, path: str) -> Declare[X]:

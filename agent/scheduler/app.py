@@ -1,4 +1,4 @@
-"""What the scheduler consists of, beside what all programs do; see `process.composition`."""
+"""Composition of the scheduler; parts common to all programs are in `process.composition`."""
 
 from collections.abc import Sequence
 

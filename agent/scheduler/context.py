@@ -1,4 +1,4 @@
-"""What control loops get: the seam between the process and the controllers."""
+"""Dependencies of control loops: the seam between the process and the controllers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from process.clusters import Cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What control loops are made from."""
+    """Dependencies of control loops."""
 
     config: SchedulerConfiguration
     garden: Cluster
     api: GardenApi
-    """How a garden binds Shoots."""
+    """API to bind Shoots in this garden."""
     recorder: EventRecorder
     clock: Callable[[], datetime] = utc_now

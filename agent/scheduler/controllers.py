@@ -1,4 +1,4 @@
-"""Which control loops there are: what a leader runs."""
+"""Control loops of a leader."""
 
 from agent.scheduler.context import Context
 from agent.table import Table, always

@@ -1,1 +1,1 @@
-"""Controllers that more than one program runs, and what their pages have in common."""
+"""Controllers that more than one program runs, and the common parts of their pages."""

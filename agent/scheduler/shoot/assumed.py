@@ -1,8 +1,8 @@
 """Places that Shoots are about to take, so that no Seed gets more than it has room for.
 
 A place is taken before the binding is written, together with the decision. It is given back if the binding is refused,
-and is no assumption any more when the cache shows the Shoot on the Seed, so that it is counted there. If the outcome
-of a write is not known, the place stays taken for a while, in which either the cache shows it or nothing comes.
+and is no assumption any more when the cache shows the Shoot on the Seed, so that it is counted there. If the outcome of
+a write is unknown, the place stays taken for a while, in which the cache either shows it or never will.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ SECONDS = 60.0
 
 
 class Assumed:
-    """Args: on_free: called when places are given back that were not taken."""
+    """Assumed places by Seed; `on_free` is called when a place is given back unused."""
 
     def __init__(self, *, on_free: Callable[[], None], seconds: float = SECONDS) -> None:
         self._on_free, self._seconds = on_free, seconds
         self._places: defaultdict[str, dict[str, asyncio.TimerHandle]] = defaultdict(dict)
-        """By Seed, then by uid of the Shoot."""
+        """Timers by Seed, then by uid of the Shoot."""
 
     def count(self, seed: str) -> int:
         return len(self._places[seed]) if seed in self._places else 0
@@ -35,7 +35,7 @@ class Assumed:
         self._on_free()
 
     def seen(self, shoot: Object, seeds: Iterable[str]) -> None:
-        """The cache shows the Shoot on these Seeds."""
+        """Drop the places of a Shoot that the cache shows on these Seeds."""
         for seed in seeds:
             self._drop(uid(shoot), seed)
 

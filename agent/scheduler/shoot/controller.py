@@ -1,12 +1,12 @@
 """The controller `shoot`.
 
-Shoots       that come to wait, and what is asked for in those that do
-the rest     of what decisions depend on: if it changes, all that wait are looked at again
+Shoots       that begin to wait, and those that do with a change of the spec
+the rest     other inputs of decisions; a change leads to passes over all waiting Shoots
 
     Seeds, cloud profiles, region ConfigMaps    all of them
     Shoots that leave a Seed                    those that only lack room
 
-A change of its own status is nothing new for a Shoot that waits, so nothing is tried without a reason.
+A change of its own status leads to no pass over a waiting Shoot, so nothing is tried without a reason.
 """
 
 from datetime import timedelta
@@ -97,7 +97,7 @@ def _is_trigger(change: Change[Object]) -> bool:
 
 
 class _RegionConfigs:
-    """The region ConfigMaps, which only one strategy needs."""
+    """Region ConfigMaps, which only one strategy needs."""
 
     def __init__(self, loop: ControlLoop, context: Context, waiting: Waiting) -> None:
         self._waiting = waiting
@@ -115,7 +115,7 @@ class _RegionConfigs:
             self._report_others(change.new)
 
     def _report_others(self, config: RegionConfig) -> None:
-        """That more than one names a cloud profile, of which the first counts."""
+        """Report that several ConfigMaps name a cloud profile; the first counts."""
         for profile in config.profiles:
             counting = min(each.key for each in self.all() if profile in each.profiles)
             if counting != config.key:

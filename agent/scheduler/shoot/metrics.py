@@ -1,4 +1,4 @@
-"""What operators ask of the scheduler, as metrics."""
+"""Metrics of the scheduler for operators."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -1,12 +1,12 @@
-"""One pass over a Shoot that waits for a Seed: the decision, and what is written of it.
+"""One pass over a Shoot that waits for a Seed: the decision, and the writes that follow.
 
-    a Seed fits    its place is taken in memory, the Shoot is bound, an Event says so; if the answer to the binding is
-                   lost, the Event follows when the cache shows the Shoot on that Seed
-    none fits      status and an Event say why, if they have not yet; the Shoot waits until something changes
-    refused        as if none fits, and tried again with back-off: admission knows what the caches do not
+    a Seed fits    its place is taken in memory, the Shoot is bound, an Event reports it; if the answer to the binding
+                   is lost, the Event follows when the cache shows the Shoot on that Seed
+    none fits      status and an Event report why, unless they do already; the Shoot waits until something changes
+    refused        as if none fits, and tried again with back-off: admission knows more than the caches
 
 A decision and the place that it takes are one step, between which nothing else runs; so workers do not take the same
-place, however late the caches hear of it. What an earlier failure has left in the status goes with the binding.
+place, however late the caches observe it. A failure reported in the status is removed after the binding.
 """
 
 import time
@@ -60,19 +60,19 @@ from kube.runtime.status import StatusWriter
 
 _REPORTER = "shoot-scheduler"
 LONGEST_WAIT = 300.0
-"""Seconds after which a Shoot is looked at again, also if nothing is known to have changed."""
+"""Maximum number of seconds until the next pass over a waiting Shoot, even if nothing is known to have changed."""
 
 _OVERTAKEN = (Conflict, NotFound)
-"""It has changed, or gone, since it was seen; what it has become is looked at."""
+"""The Shoot has changed, or gone, since it was cached; the next pass uses its present state."""
 _REFUSALS = (BadRequest, Forbidden, Invalid)
 _UNCERTAIN = (ServerFailure, Unreachable)
-"""It is not known what has become of the write."""
+"""The outcome of the write is unknown."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Waiting:
-    """Shoots for which there was no Seed, counted in the metrics: they are looked at again when something changes."""
+    """Shoots without a fitting Seed, counted in the metrics: they are reconciled again when something changes."""
 
     def __init__(self, queue: WorkQueue[Key]) -> None:
         self._queue = queue
@@ -89,7 +89,7 @@ class Waiting:
         self._lacks_room.pop(shoot, None)
 
     def wake(self) -> None:
-        """What a decision depends on has changed."""
+        """Reconcile the Shoots after a change that decisions depend on."""
         for shoot in self._lacks_room:
             self._queue.add(shoot, CHANGE)
 
@@ -118,7 +118,7 @@ class Reconciler:
     waiting: Waiting
     clock: Callable[[], datetime]
     unconfirmed: dict[Key, set[str]] = field(default_factory=dict)
-    """Seeds of bindings whose outcome is not known."""
+    """Seeds of bindings with unknown outcome."""
 
     async def reconcile(self, key: Key) -> Result:
         shoot = self.shoots.get(key)
@@ -198,7 +198,7 @@ class Reconciler:
         self._event(shoot, "Normal", "SchedulingSuccessful", f"Scheduled to seed '{seed}'")
 
     async def _report(self, shoot: Object, reason: str) -> Result:
-        """In status and Event, if they do not say it yet."""
+        """Report the reason in status and Event, unless they have it already."""
         message = failed_to_schedule(reason)
         last = last_operation(shoot)
         if reports_failure(shoot) and last.get("description") == message:
@@ -215,7 +215,7 @@ class Reconciler:
         return RequeueAfter(LONGEST_WAIT)
 
     async def _clear(self, shoot: Object) -> Result:
-        """A Shoot with a Seed does not say any more that there is none."""
+        """Remove the reported failure from a Shoot that has a Seed."""
         if not spec(shoot).get("seedName") or not reports_failure(shoot):
             return Done()
         await self.status.write(shoot, {"lastOperation": None})

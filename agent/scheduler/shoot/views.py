@@ -1,4 +1,4 @@
-"""What the scheduler keeps of the garden in memory: of bound Shoots, which are most of them, next to nothing."""
+"""Cached state of the garden; for bound Shoots, which are most of them, next to nothing."""
 
 from gardener.api.garden import CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SEEDS, SHOOTS
 from gardener.garden.profiles import offered
@@ -11,15 +11,15 @@ from kube.resources import CONFIG_MAPS, Resource
 from kube.runtime.cache import View, without_managed_fields
 
 NAMESPACE = "garden"
-"""Of the region ConfigMaps."""
+"""Namespace of the region ConfigMaps."""
 BY_SEED = "seed"
-"""The index by the names of the Seeds that a Shoot is on."""
+"""Index by the names of the Seeds that a Shoot is on."""
 
 _META = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
 
 
 def _shoot(shoot: Object) -> Object:
-    """The whole, if there may be something to be written."""
+    """Keep the whole Shoot only if it may be written."""
     if waits(shoot) or reports_failure(shoot):
         return without_managed_fields(shoot)
     return {

@@ -1,1 +1,1 @@
-"""NetworkPolicies for Services: a client pod needs nothing but a label to be let through."""
+"""NetworkPolicies for Services: a client pod only needs a label to be let through."""

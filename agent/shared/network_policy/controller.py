@@ -1,6 +1,6 @@
 """The controller `networkpolicy`: NetworkPolicies for the Services of the target cluster.
 
-A key is a Service. It is looked at when its ports, selector or annotations change, when one of its policies is
+A key is a Service. It is reconciled when its ports, selector or annotations change, when one of its policies is
 touched, and when namespaces, Ingresses, gateways or clients that affect it come and go; see `stores`.
 """
 
@@ -20,7 +20,7 @@ NAME = "networkpolicy"
 
 
 def declare(settings: NetworkPolicy, *, cluster: Cluster, recorder: EventRecorder) -> ControlLoop:
-    """Args: recorder: writes Events about Services."""
+    """Declare the control loop; `recorder` writes Events about Services."""
     rules = rules_of(settings)
     loop = ControlLoop(NAME, kind=SERVICES, workers=settings.concurrent_syncs)
     stores = PolicyStores(loop, cluster.caches, rules)

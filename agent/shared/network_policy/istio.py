@@ -1,7 +1,7 @@
-"""Services that Istio's gateways lead to, by way of VirtualServices.
+"""Services that Istio's gateways lead to, through VirtualServices.
 
-Followed only where the API server serves these kinds; they may come and go while the agent runs. Of a gateway's pods
-their namespaces count, and the labels by which they reach Services without a route; they are watched with the
+Followed only where the API server serves these kinds; they may come and go while the agent runs. The namespaces of a
+gateway's pods count, and the labels by which they reach Services without a route; the pods are watched with the
 gateway's own selector.
 """
 
@@ -41,13 +41,13 @@ _MESH = "mesh"
 @dataclass(frozen=True, slots=True)
 class VirtualService:
     destinations: Mapping[Key, frozenset[int]]
-    """Services of its own namespace, with the numbers of their ports."""
+    """Services in the namespace of the VirtualService, with the numbers of their ports."""
     gateways: tuple[Key, ...]
-    """Each once."""
+    """Gateways without duplicates."""
 
 
 def virtual_service(obj: Object) -> VirtualService:
-    """What counts of a VirtualService; hosts that are no full name of a Service of its namespace lead nowhere."""
+    """Relevant fields of a VirtualService; hosts that are no full name of a Service of its namespace lead nowhere."""
     names, namespace = texts(spec(obj).get("gateways")), key(obj).namespace
     destinations: dict[Key, set[int]] = {}
     for service, number in _destinations(spec(obj)):
@@ -97,7 +97,7 @@ def _of_gateways(virtual: VirtualService) -> tuple[Key, ...]:
 class GatewayPod:
     namespace: str
     labels: frozenset[str]
-    """Of clients."""
+    """Labels of clients."""
 
     @classmethod
     def of(cls, obj: Object) -> "GatewayPod":
@@ -122,19 +122,20 @@ Selector = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class _Pods:
-    """The pods of gateways with the same selector."""
+    """Pods of gateways with the same selector."""
 
     store: Store[GatewayPod]
     first_user: str
-    """The namespace whose Services had it watched."""
+    """Namespace whose Services caused the watch."""
     by_namespace: Mapping[str, frozenset[str]] | None = None
-    """Where they are, and which labels of clients all of them have there; None: not computed yet."""
+    """Namespaces of the pods, with the labels of clients that all pods there have; None if not computed yet."""
 
 
 class Gateways:
-    """Which gateways lead to which Services.
+    """Gateways that lead to Services.
 
-    Args: services: those that exist; one that comes later is enqueued by its own watch.
+    Args:
+        services: existing Services; one that comes later is enqueued by its own watch.
     """
 
     def __init__(self, loop: ControlLoop, client: Client, caches: Caches, services: Store[Service]) -> None:
@@ -148,7 +149,7 @@ class Gateways:
         self._enqueue_services: EventHandler[Selector] = enqueue_users(self._services_for_gateway)
 
     def begin(self) -> None:
-        """Follow VirtualServices; called when they are served."""
+        """Watch VirtualServices and Gateways; called when the API server serves them."""
         self._gateways = self._loop.watch(self._caches, GATEWAYS_VIEW, self._gateway_changed)
         self._virtual_services = self._loop.watch(
             self._caches, VIRTUAL_SERVICES_VIEW, enqueue_affected(self._services_of_virtual)
@@ -157,7 +158,7 @@ class Gateways:
     # --- reading
 
     def are_known(self, service: Key) -> bool:
-        """Whether all that leads to a Service is known: lists that are needed for it are complete."""
+        """Whether all routes to a Service are known: the required lists are complete."""
         if self._virtual_services is None:
             return True
         watched = (self._pods_of(gateway, service) for _, gateway in self._leading_to(service))
@@ -168,13 +169,17 @@ class Gateways:
         return all(store is not None and store.synced.is_set() for store in stores)
 
     async def look(self, service: Key) -> None:
-        """Know of Gateways that lead to a Service and that the watch has not brought yet. Raises KubeError."""
+        """Read Gateways that lead to a Service and are not cached yet.
+
+        Raises:
+            KubeError: a read failed.
+        """
         if self._gateways is not None and self._services.get(service) is not None:
             for gateway in {gateway for _, gateway in self._leading_to(service)}:
                 await present(self._client, self._gateways, gateway)
 
     def routes(self, service: Key) -> list[GatewayRoute]:
-        """In a stable order; empty while lists are not complete."""
+        """Routes to a Service in a stable order; empty while lists are not complete."""
         found = {}
         for virtual, gateway in self._leading_to(service):
             selector, pods = self._selector(gateway), self._pods_of(gateway, service)
@@ -184,7 +189,7 @@ class Gateways:
         return [found[each] for each in sorted(found)]
 
     def problems(self, service: Key) -> list[str]:
-        """What keeps a gateway from being let through, for people."""
+        """Messages for users: reasons why a gateway is not let through."""
         found, gateways = [], dict.fromkeys(gateway for _, gateway in self._leading_to(service))
         for gateway in gateways:
             selector = self._selector(gateway)
@@ -204,7 +209,7 @@ class Gateways:
         return found
 
     def _leading_to(self, service: Key) -> Iterator[tuple[VirtualService, Key]]:
-        """VirtualServices of the Service's namespace, with each of their gateways."""
+        """VirtualServices that lead to the Service, with each of their gateways."""
         gateways: set[Key] = set()
         if self._virtual_services is not None and self._are_listed():
             for virtual in self._virtual_services.values_by_index("service", service):
@@ -218,7 +223,7 @@ class Gateways:
         return self._gateways.get(gateway) if self._gateways is not None else None
 
     def _pods_of(self, gateway: Key, service: Key) -> _Pods | None:
-        """None: it selects nothing, or too much is watched for the Service's namespace already."""
+        """None if the gateway selects nothing, or the Service's namespace has the maximum of watches."""
         selector, user = self._selector(gateway), service.namespace
         if not selector:
             return None
@@ -247,7 +252,7 @@ class Gateways:
         return self._gateways.keys_by_index("selector", selector) if self._gateways is not None else []
 
     def _changed_by(self, selector: Selector, change: Change[GatewayPod]) -> tuple[Selector, ...]:
-        """Only the first pod in a namespace, the last one, and labels that not all of them have make a difference."""
+        """Return the selector if the first pod in a namespace came, the last one went, or common labels changed."""
         pods = self._pods.get(selector)
         if pods is None:
             return ()
@@ -289,6 +294,6 @@ def _by_namespace(pods: _Pods) -> Mapping[str, frozenset[str]]:
 
 
 def _common_labels(pods: Iterable[GatewayPod]) -> frozenset[str] | None:
-    """None: there are no pods."""
+    """Labels that all pods have; None without pods."""
     labels = [pod.labels for pod in pods]
     return frozenset.intersection(*labels) if labels else None

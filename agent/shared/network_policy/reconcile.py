@@ -1,9 +1,8 @@
-"""One pass over a Service: compute what should be there, write the difference.
+"""One pass over a Service: compute the desired policies, write the difference.
 
-A pass over a Service whose policies are right costs no request. Each policy is written for itself: one that fails
-delays no other. A Service with much to write lets others go first now and then; what is to go comes first. While it is
-not known yet which gateways lead to a Service, as just after a start, policies are added, but none is changed or taken
-away.
+A pass over a Service whose policies are right costs no request. Each policy is written independently: a failure delays
+no other. A Service with much to write yields to others now and then; deletions come first. While the gateways that lead
+to a Service are unknown, as just after a start, policies are added, but none is changed or deleted.
 """
 
 import asyncio
@@ -57,20 +56,20 @@ _MOST_PORTS = f"The first {MOST_PORTS} ports of a Service get network policies"
 _MOST_POLICIES = f"A Service gets {MOST_POLICIES} network policies at most"
 
 _LONGEST_SECONDS = 10.0
-"""After which a pass that has much to write begins anew, with what is there by then."""
+"""Seconds after which a pass with many writes starts again, with the present state."""
 _UNKNOWN_SECONDS = 0.5
-"""Until another look at a Service of which not all is known."""
+"""Seconds until the next pass over a Service whose gateways are not all known."""
 
 Note = tuple[str, str]
 """Reason and message."""
 Write = Callable[[], Awaitable[None]]
-"""Begun when it is its turn: of writes that are given up before, nothing is left."""
+"""Function that starts a write; a write that is given up before has no effect."""
 
 log = structlog.get_logger("networkpolicy")
 
 
 class _Notes:
-    """What is to be reported about a Service."""
+    """Problems of a Service to report."""
 
     def __init__(self) -> None:
         self._by_reason: dict[str, dict[str, None]] = {}
@@ -87,7 +86,7 @@ class _Notes:
 
 
 class Reconciler:
-    """Keeps the policies of Services.
+    """Write the policies of Services.
 
     Args:
         recorder: writes Events about Services.
@@ -115,15 +114,19 @@ class Reconciler:
         self._now = now
         self._warned: Repeats[Note] = Repeats()
         self._failed: dict[Key, set[Key]] = {}
-        """Policies of a Service that could not be written; they come after its others."""
+        """Policies of a Service that could not be written; others are written first."""
 
     @property
     def limited(self) -> int:
-        """How many Services ask for more than they may have."""
+        """Number of Services that exceed a limit."""
         return sum(any(reason == LIMIT_EXCEEDED for reason, _ in notes) for notes in self._warned.all())
 
     async def reconcile(self, key: Key) -> Result:
-        """Raises an ExceptionGroup of what went wrong with single policies."""
+        """Write the policies of a Service.
+
+        Raises:
+            ExceptionGroup: single policies could not be written.
+        """
         began = self._now()
         await self._gateways.look(key)
         service = self._stores.services.get(key)
@@ -156,7 +159,7 @@ class Reconciler:
         return Done() if is_known else RequeueAfter(_UNKNOWN_SECONDS)
 
     async def _desired(self, key: Key, service: Service | None, existing: Collection[Key]) -> Desired | None:
-        """None if the Service is not to have any policies. Others have their turns meanwhile."""
+        """Compute the policies, while other tasks get turns; None if the Service should have none."""
         namespace = self._stores.namespace(key.namespace)
         if service is None or service.is_deleting or not service.selector:
             return None
@@ -194,7 +197,7 @@ class Reconciler:
         return notes
 
     def _warn(self, service: Service, notes: frozenset[Note]) -> None:
-        """Warn of what was not warned of in the passes before."""
+        """Record the warnings that former passes did not record."""
         for reason, message in sorted(self._warned.news(service.key, notes)):
             log.info("A Service needs attention", reason=reason, message=clip(message))
             self._event(service, "Warning", reason, message)
@@ -207,9 +210,10 @@ class Reconciler:
     async def _write(
         self, key: Key, service: Service | None, writes: Mapping[Key, Write], *, began: float
     ) -> RequeueAfter | None:
-        """Write some policies, then some more unless others wait; returns when to go on.
+        """Write some policies, then some more unless others wait; return when to continue.
 
-        Raises an ExceptionGroup of what could not be written, unless there is more that can be.
+        Raises:
+            ExceptionGroup: some could not be written, and no others are left.
         """
         failed = self._failed.pop(key, set())
         names = sorted(writes, key=failed.__contains__)
@@ -231,7 +235,7 @@ class Reconciler:
         return None
 
     async def _some(self, names: Iterable[Key], writes: Mapping[Key, Write]) -> dict[Key, Exception]:
-        """Write these policies; returns what went wrong."""
+        """Write these policies, and return the errors."""
         slots = asyncio.Semaphore(WRITES_AT_ONCE)
 
         async def write(name: Key) -> None:
@@ -261,7 +265,7 @@ class Reconciler:
             self._stores.written.pop(policy.key, None)
 
     async def _take_over(self, service: Service, policy: Policy) -> None:
-        """A policy of this name carries no labels of a Service, or is too new to be known."""
+        """Take over an existing policy of this name: it has no labels of a Service, or is too new to be cached."""
         try:
             live = await self._client.get(NETWORK_POLICIES, policy.key)
         except NotFound as error:
@@ -310,9 +314,9 @@ def _together(errors: list[Exception]) -> ExceptionGroup[Exception]:
 
 
 def _is_spared(service: Service, name: Key, *, count: int) -> bool:
-    """Whether a policy that is not asked for stays, since what the Service asks for is not clear.
+    """Whether a policy stays that is not desired, since the annotations of the Service are not clear.
 
-    If it has as many already (`count`) as no Service may have, none does.
+    None stays if the Service has more (`count`) than the limit.
     """
     if count > MOST_POLICIES:
         return False

@@ -1,4 +1,4 @@
-"""What is watched of the cluster, and which Services a change affects."""
+"""Watches of the cluster, and the Services that a change affects."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
@@ -57,7 +57,7 @@ def _asking(pod: "_Client") -> Iterator[tuple[str, str]]:
 
 
 class _Client:
-    """A pod with labels that ask to be let through."""
+    """A pod with labels that request access."""
 
     __slots__ = ("labels", "namespace")
 
@@ -84,7 +84,7 @@ PODS_VIEW = View(PODS, _Client, form=Form.METADATA, indexes=(("asking", _asking)
 
 
 class PolicyStores:
-    """Ingresses and pods are watched only if the rules need them."""
+    """Caches for policies; Ingresses and pods are watched only if the rules need them."""
 
     def __init__(self, loop: ControlLoop, caches: Caches, rules: Rules) -> None:
         self._rules = rules
@@ -104,16 +104,16 @@ class PolicyStores:
             else None
         )
         self.deleted: dict[Key, str] = {}
-        """Policies that were deleted, with their uids, until the watch brings that, too."""
+        """Deleted policies with their uids, until the watch reports the deletion."""
         self.written: dict[Key, bytes] = {}
-        """Policies that are being written, with their digests: that they are as wanted is no news."""
+        """Policies that are being written, with their digests: the resulting change is ignored."""
         self.waiting: dict[Key, Key] = {}
-        """Policies whose name another Service holds, and the Service that would have it."""
+        """Policies whose name another Service holds, with the Service that waits for it."""
 
     # --- reading
 
     def around(self, service: Key, *, existing: Iterable[Key], routes: Collection[GatewayRoute]) -> Surroundings:
-        """What a Service's policies are computed from."""
+        """Input for the policies of a Service."""
         found = self._ingresses.values_by_index("service", service) if self._ingresses is not None else []
         return Surroundings(
             namespaces={key.name: namespace for key, namespace in self.namespaces.items()},
@@ -155,11 +155,11 @@ class PolicyStores:
         return leading_to(self.services, ingress.namespace, changes, _exposed)
 
     def _state(self, namespace: Namespace | None) -> object:
-        """What counts of a namespace for the Services in it."""
+        """Fields of a namespace that count for the Services in it."""
         return namespace and (namespace.is_terminating, is_handled(namespace, self._rules.namespace_selectors))
 
     def _came_or_went(self, change: Change[_Client]) -> Iterator[tuple[str, str]]:
-        """Only the first pod with a label and the last one make a difference."""
+        """Labels of which the first pod has come or the last one has gone."""
         namespace = change.key.namespace
         before = change.old.labels if change.old is not None else frozenset()
         after = change.new.labels if change.new is not None else frozenset()
@@ -180,7 +180,7 @@ class PolicyStores:
 def leading_to(
     services: Store[Service], namespace: str, changes: Changes[T], named: Callable[[T], Iterable[Key]]
 ) -> Iterable[Key]:
-    """Services of its own namespace that an object names, or has named; one that comes later has a watch."""
+    """Services of the namespace that an object names, or has named; one that comes later has a watch."""
     if changes.are_many:
         return services.keys_by_index("namespace", namespace)
     found = dict.fromkeys(name for state in changes.states() for name in named(state))

@@ -1,1 +1,1 @@
-"""What the pages have in common that programs show to people: static files, templates, headers, and who may ask."""
+"""Common parts of the pages that programs serve: static files, templates, headers, and access."""

@@ -1,8 +1,8 @@
-"""Answers to browsers, and which names a page is served under.
+"""Answers to browsers, and the host names that a page is served for.
 
-On loopback only who can get there reads a page: by `kubectl port-forward`, for which RBAC asks. A browser that got
-there could be made to read it for somebody else by a name that is made to point to 127.0.0.1 (DNS rebinding), so other
-names than those of this computer are refused there.
+On loopback, only clients that can reach it read a page: by `kubectl port-forward`, which RBAC restricts. Another site
+could make such a browser read it through a name that points to 127.0.0.1 (DNS rebinding), so names other than those of
+this computer are refused there.
 """
 
 from ipaddress import ip_address
@@ -23,7 +23,7 @@ _HEADERS = {
 
 
 def refusal(request: web.BaseRequest, *, on_loopback: bool) -> web.Response | None:
-    """The answer to what is not served at all; None: it is served. Args: on_loopback: see `is_loopback`."""
+    """Answer to a refused request; None if it is served. `on_loopback`: see `is_loopback`."""
     if on_loopback and not is_name_of_this_computer(request.headers.get("Host", "")):
         return _plain(421, "this page is served as localhost, 127.0.0.1 and [::1] only\n")
     if request.method not in {"GET", "HEAD"}:
@@ -32,12 +32,12 @@ def refusal(request: web.BaseRequest, *, on_loopback: bool) -> web.Response | No
 
 
 def fresh(status: int, text: str, kind: str = "text/html") -> web.Response:
-    """What is true only now."""
+    """Answer that must not be cached."""
     return _answer(status, text, kind, **{"Cache-Control": "no-store"})
 
 
 def kept(text: str, kind: str) -> web.Response:
-    """What has a digest in its path, and may be kept for good."""
+    """Answer with a digest in its path, cached without limit."""
     return _answer(200, text, kind, **{"Cache-Control": "public, max-age=31536000, immutable"})
 
 
@@ -50,11 +50,11 @@ def _answer(status: int, text: str, kind: str, **headers: str) -> web.Response:
     return web.Response(status=status, body=body, content_type=kind, charset="utf-8", headers={**_HEADERS, **headers})
 
 
-# --- who may ask
+# --- access
 
 
 def is_loopback(address: str) -> bool:
-    """Whether what is listened on can be reached from this computer (or pod) only."""
+    """Whether a listener on the address can be reached from this computer (or pod) only."""
     if address == "localhost":
         return True
     try:
@@ -64,7 +64,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_name_of_this_computer(host: str) -> bool:
-    """Whether a Host header names it by a loopback address or as localhost, with any port: forwarding changes it."""
+    """Whether a Host header has a loopback address or localhost, with any port: forwarding changes it."""
     name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "0")
     if not name:
         name, port = port, "0"

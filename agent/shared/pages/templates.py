@@ -1,8 +1,8 @@
-"""Pages out of templates, which extend `page.html`.
+"""Pages made from templates, which extend `page.html`.
 
-Jinja escapes whatever is not markup of a template, and `printable` what can't be seen.
+Jinja escapes everything but the markup of a template, and `printable` invisible characters.
 
-Style, script and icon are served by ourselves, so that nothing is asked of anybody else.
+Style, script and icon are served by ourselves, so that browsers send no requests to other sites.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from kube.visible_text import TEXT, printable
 
 _HERE = Path(__file__).parent
 _LONGEST = 16_384
-"""Characters of a message that are shown."""
+"""Maximum number of characters shown of a message."""
 
 
 def _read(name: str, kind: str) -> tuple[str, str, str]:
-    """Path, content and type. There is a digest in the path: it may be kept for good, and is new with its content."""
+    """Path, content and type. The digest in the path changes with the content, so it can be cached without limit."""
     file = _HERE / "static" / name
     content = file.read_text(encoding="utf-8")
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
@@ -41,7 +41,7 @@ STATIC = {path: (content, kind) for path, content, kind in _FILES.values()}
 
 
 def _shown(value: Any) -> Any:
-    """What an expression of a template shows, before it is escaped."""
+    """Text that an expression of a template shows, before it is escaped."""
     if isinstance(value, Markup):
         return value
     return "" if value is None else printable(str(value), keep=TEXT)
@@ -53,19 +53,19 @@ def _shortened(text: str | None, most: int = _LONGEST) -> str:
 
 
 def answer_first(request: web.BaseRequest, path: str, *, on_loopback: bool) -> web.Response | None:
-    """A refusal, or a static file, which `path` names; None: a page is wanted."""
+    """Return a refusal, or the static file at `path`; None if a page is requested."""
     if refused := answers.refusal(request, on_loopback=on_loopback):
         return refused
     return answers.kept(*STATIC[path]) if path in STATIC else None
 
 
 def environment(templates: Path, *, server: str, files: str = "") -> Environment:
-    """For the templates in a folder, which find the paths of static files in `static`.
+    """Environment of the templates in a folder, which find the paths of static files in `static`.
 
     Args:
         templates: the folder.
-        server: what people call the program.
-        files: where the static files are, from the `root` of a page.
+        server: name of the program for users.
+        files: location of the static files, relative to the `root` of a page.
     """
     made = Environment(
         loader=FileSystemLoader([templates, _HERE / "templates"]),

@@ -1,9 +1,9 @@
-"""The controller `token-requestor`: which Secrets it watches, and which changes lead to a pass.
+"""The controller `token-requestor`: its watches, and the changes that lead to a pass.
 
-Secrets are selected by their labels in the source cluster, so no others are sent. A change counts if it touches what
-decides about the token, and is not the controller's own; so does one of a target Secret, and the end of a
-ServiceAccount, of which only metadata is watched. The rest is timers: for the renewal, and to ask now and then whether
-the API server still accepts the token. Timers are in memory; a restart sets them anew from the annotations.
+Secrets are selected by their labels in the source cluster, so no others are sent. A change counts if it touches fields
+that decide about the token, and is not the controller's own; so does one of a target Secret, and the end of a
+ServiceAccount, of which only metadata is watched. The rest is timers: for the renewal, and for regular checks that the
+API server still accepts the token. Timers are in memory; a restart sets them again from the annotations.
 """
 
 from agent.shared.token_requestor.memory import Memories
@@ -34,13 +34,11 @@ def declare(
     lenient: bool = False,
     clock: Clock | None = None,
 ) -> ControlLoop:
-    """Args:
-    source: where the Secrets are.
-    target: the cluster of the ServiceAccounts and target Secrets.
-    recorder: writes Events into the source cluster.
-    metrics: of all token requestors of the process.
-    service_account_namespace: of all ServiceAccounts; None: what each Secret says.
-    lenient: see `Reconciler`.
+    """Declare the control loop.
+
+    `source` is the cluster of the Secrets and Events, `target` that of the ServiceAccounts and target Secrets;
+    `metrics` cover all token requestors of the process. `service_account_namespace` is that of all ServiceAccounts,
+    None to use the annotation of each Secret. `lenient`: see `Reconciler`.
     """
     loop = ControlLoop("token-requestor", kind=SECRETS, workers=settings.concurrent_syncs, max_backoff=_LONGEST_BACKOFF)
     memories, targets = Memories(), TargetSecrets(loop, target.caches)

@@ -1,7 +1,7 @@
-"""What is remembered of a Secret between passes. All of it is in memory only: a restart may lose it.
+"""State of a Secret between passes. All of it is in memory only: a restart may lose it.
 
-Times are those of a monotonic clock. The clock on the wall is used once for each renew timestamp, when it is seen
-first; from then on it may jump as it likes, and neither are all tokens renewed at once nor any too late.
+Times are those of a monotonic clock. The wall clock is used once for each renew timestamp, when it is first read; from
+then on it may jump, and neither are all tokens renewed at once nor any too late.
 """
 
 import hashlib
@@ -14,24 +14,24 @@ from agent.shared.token_requestor.token_secret import TokenSecret
 from kube.objects import Key
 
 LONGEST_PAUSE = 60.0
-"""Seconds between two TokenRequests for a Secret, whatever happens to what they bring."""
+"""Maximum pause between two TokenRequests for a Secret, in seconds."""
 _FORGIVEN_AFTER = 600.0
 REVIEW_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
 class Pace:
-    """How often a token may be requested for one Secret: ever more slowly, if it comes to that.
+    """Rate of token requests for one Secret, with growing pauses.
 
-    The first ones may follow each other closely, as they do when somebody tries something out. What goes on for longer
-    is a quarrel with somebody who takes the token out again, or an API server that does not accept what it issued.
+    The first requests may follow each other closely, as they do when a user experiments. If they continue, another
+    writer removes the token, or the API server does not accept the token that it issued.
     """
 
     count: int = 0
     last: float = float("-inf")
 
     def wait(self, now: float, *, rejected: bool = False) -> float:
-        """Seconds until the next one; after a rejection of the present token always a whole pause."""
+        """Seconds until the next request; after a rejection of the present token always the maximum pause."""
         if not self.count or now - self.last >= _FORGIVEN_AFTER:
             return 0.0
         pause = LONGEST_PAUSE if rejected else min(2.0 ** (self.count - 1), LONGEST_PAUSE)
@@ -51,26 +51,26 @@ class Issued:
     renew_at: float
 
     def fits(self, spec: TokenSpec, now: float) -> bool:
-        """Whether it is what is asked for, and still worth to be stored."""
+        """Whether the token matches the request, and is not due for renewal."""
         same = (self.spec.account, self.spec.seconds) == (spec.account, spec.seconds)
         return same and now < self.renew_at
 
 
 @dataclass(slots=True)
 class Memory:
-    """Of one Secret."""
+    """State of one Secret."""
 
     uid: str
     pace: Pace = field(default_factory=Pace)
     issued: Issued | None = None
-    """Not stored yet: if storing fails, the next pass goes on with this one instead of requesting another."""
+    """Token that is not stored yet: if storing fails, the next pass uses it instead of requesting another."""
     written: TokenSecret | None = None
-    """The Secret as it was left, to distinguish the event of an own write from others."""
+    """Secret after the last own write, to distinguish its event from others."""
     _renew: tuple[str, float] = ("", 0.0)
     _accepted: tuple[bytes, float] = (b"", 0.0)
 
     def renew_at(self, timestamp: str, *, now: float, today: datetime) -> float:
-        """When a token with this renew timestamp is due; now if the timestamp can't be read."""
+        """Time at which a token with this renew timestamp is due; now if the timestamp can't be read."""
         if self._renew[0] != timestamp:
             moment = renew_time(timestamp)
             self._renew = (timestamp, now + (moment - today).total_seconds() if moment else now)
@@ -80,7 +80,7 @@ class Memory:
         self._renew = (timestamp, at)
 
     def review_at(self, token: bytes) -> float:
-        """When the API server is to be asked whether it accepts this token; 0 if it never was."""
+        """Time of the next check that the API server accepts this token; 0 if there was none yet."""
         return self._accepted[1] if self._accepted[0] == _fingerprint(token) else 0.0
 
     def set_review_at(self, token: bytes, at: float) -> None:
@@ -88,13 +88,13 @@ class Memory:
 
 
 class Memories:
-    """Of all Secrets that there are, by namespace and name."""
+    """State of all Secrets, by namespace and name."""
 
     def __init__(self) -> None:
         self._by_key: dict[Key, Memory] = {}
 
     def of(self, secret: TokenSecret) -> Memory:
-        """A Secret that was made anew has no past."""
+        """State of a Secret; a recreated one starts without."""
         memory = self._by_key.get(secret.key)
         if memory is None or memory.uid != secret.uid:
             memory = self._by_key[secret.key] = Memory(secret.uid)
@@ -104,7 +104,7 @@ class Memories:
         self._by_key.pop(key, None)
 
     def is_foreign(self, secret: TokenSecret) -> bool:
-        """Whether it is not as this process left it."""
+        """Whether the Secret differs from the last own write."""
         memory = self._by_key.get(secret.key)
         return memory is None or memory.written != secret
 

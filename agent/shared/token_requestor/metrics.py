@@ -1,4 +1,4 @@
-"""How many tokens there are, and how many should have been renewed by now; computed when it is scraped."""
+"""Number of tokens, and of tokens whose renewal is overdue; computed at each scrape."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -13,9 +13,10 @@ from kube.clock import utc_now
 
 
 class TokenCollector(Collector):
-    """Of all token requestors of a process; empty before there is one, so on all replicas but the leader.
+    """Metrics of all token requestors of a process; empty without one, so on all replicas but the leader.
 
-    Args: prefix: of the metric's name.
+    Args:
+        prefix: prefix of the metric's name.
     """
 
     def __init__(self, prefix: str, *, today: Callable[[], datetime] = utc_now) -> None:
@@ -24,7 +25,7 @@ class TokenCollector(Collector):
         self._today = today
 
     def follow(self, secrets: Callable[[], Iterable[TokenSecret]]) -> Callable[[], None]:
-        """Count the Secrets that a token requestor has; what is returned ends that."""
+        """Count the Secrets of a token requestor; the returned function ends that."""
         self._followed.append(secrets)
         return partial(self._followed.remove, secrets)
 
@@ -44,6 +45,6 @@ class TokenCollector(Collector):
 
 
 def is_overdue(secret: TokenSecret, now: datetime) -> bool:
-    """Whether its token is to be renewed; also if it never got one."""
+    """Whether the renewal of the token is overdue, or it was never issued."""
     moment = renew_time(secret.renew_timestamp)
     return moment is None or moment < now

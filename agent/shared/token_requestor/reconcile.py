@@ -1,12 +1,12 @@
-"""One pass over a Secret: is the present token good enough, and if not, a new one.
+"""One pass over a Secret: keep the present token if it is good enough, else request a new one.
 
-    look        at the Secret as the watch brought it, and ask the API server now and then whether the token is accepted
-    look again  if one is due, at the Secret as it is now: what is cached may be old, or somebody was faster
-    request     a token for the ServiceAccount, which is made or changed if need be
+    look        at the cached Secret, and check now and then that the API server accepts the token
+    look again  if one is due, at the Secret in the API server: the cache may be old, or another writer faster
+    request     a token for the ServiceAccount, which is created or changed if necessary
     store       in the target Secret, if there is one, and in the source Secret with the time of the renewal
 
-The old token stays where it is until the new one takes its place, so its users always find one. What fails in
-between is tried again with the token that was issued already: however storing goes wrong, the API server is asked once.
+The old token stays until the new one replaces it, so its users always find one. A failure in between is retried with
+the token already issued: however storing fails, only one is requested.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ KUBECONFIG_REMOVED = "KubeconfigRemoved"
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 INVALID_SECONDS = 300.0
-"""Until a Secret that asks for something impossible is looked at again; a change of it comes sooner anyway."""
+"""Seconds until the next pass over an invalid Secret; a change of it leads to one sooner."""
 _MAY_PASS = (Conflict, NotReady, ServerFailure, TooManyRequests, Unauthorized)
 
 
@@ -76,21 +76,21 @@ class _Valid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """What there is, and what follows from it."""
+    """Observed state, and the conclusion from it."""
 
     secret: TokenSecret
     spec: TokenSpec
     target: Object | None = field(repr=False)
-    """The target Secret as it was read."""
+    """Target Secret as it was read."""
     data: Data | None = field(repr=False)
-    """Where the token is to be; None: there is no such Secret yet."""
+    """Data of the Secret for the token; None if there is no such Secret yet."""
     state: Due | _Valid
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     store: Store[TokenSecret]
-    """Of the source cluster."""
+    """Secrets of the source cluster."""
     source: Client
     target: Client
     targets: TargetSecrets
@@ -99,15 +99,16 @@ class Reconciler:
     memories: Memories
     recorder: EventRecorder
     authority: Callable[[], bytes]
-    """Gives the CA bundle of the target cluster, empty if it is not known."""
+    """Returns the CA bundle of the target cluster, empty if unknown."""
     look_later: Callable[[Key, float], None]
-    """Has a Secret looked at again after so many seconds."""
+    """Enqueues a Secret after a number of seconds."""
     settings: TokenRequestor
     service_account_namespace: str | None = None
-    """Of all ServiceAccounts; None: what each Secret says."""
+    """Namespace of all ServiceAccounts; None to use the annotation of each Secret."""
     lenient: bool = False
-    """Whether a ServiceAccount is made also for a Secret that can't get a token, and a token that is there is kept
-    until it is due, without asking the API server about it."""
+    """Whether a ServiceAccount is created also for a Secret that can't get a token, and a present token is kept until
+    it is due, without a check by the API server.
+    """
     clock: Clock = field(default_factory=Clock)
 
     def wants_token(self, secret: TokenSecret) -> bool:
@@ -141,7 +142,7 @@ class Reconciler:
                 return RequeueAfter(wait)
             fresh = await self._read(secret.key)
             if fresh is None or not self.wants_token(fresh) or fresh.uid != secret.uid:
-                return Done()  # the watch is about to bring the change
+                return Done()  # the watch will report the change
             if fresh.version != secret.version:
                 look = await self._look(fresh, memory)
         match look.state:
@@ -218,10 +219,10 @@ class Reconciler:
 
     async def _renew(self, look: _Look, due: Due, memory: Memory) -> Result:
         spec, holder = look.spec, self._holder(look)
-        # Where it is wanted, but not known, what is there may be right.
+        # If the CA is wanted but unknown, the present one may be right.
         authority = (self.authority() or None) if spec.wants_authority else b""
         try:
-            placed(holder, token="", authority=authority)  # before anything is done for nothing
+            placed(holder, token="", authority=authority)  # fail before any request
         except KubeconfigError as error:
             raise InvalidSecretError(f"could not update Secret with token: {error}") from error
         now = self.clock.now()
@@ -241,7 +242,7 @@ class Reconciler:
         return self._again_at(min(issued.renew_at, memory.review_at(issued.token.encode())))
 
     def _holder(self, look: _Look) -> Data:
-        """The data that the token is put into."""
+        """Data that the token is put into."""
         data = look.data or {}
         if look.spec.target is None or KUBECONFIG not in look.secret.data or KUBECONFIG in data:
             return data
@@ -300,7 +301,7 @@ class Reconciler:
         self.targets.left(key, resource_version(written))
 
     async def _patch_source(self, secret: TokenSecret, changes: Changes, timestamp: str) -> Object:
-        """With the version that was read: others change the same kubeconfig."""
+        """Patch with the version that was read: other writers change the same kubeconfig."""
         body: Object = {
             "metadata": {"resourceVersion": str(secret.version), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: timestamp}}
         }
@@ -313,6 +314,6 @@ class Reconciler:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the API server said no in a way that is for people to mend."""
+    """Whether the API server refused in a way that users have to correct."""
     cause = error.__cause__ or error
     return isinstance(cause, ApiError) and not isinstance(cause, _MAY_PASS)

@@ -1,4 +1,4 @@
-"""What is kept of a source Secret: everything that a decision needs, so that looking at it costs no request."""
+"""Cached fields of a source Secret: everything that a decision needs, so that a check costs no request."""
 
 import base64
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ Data = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSecret:
-    """Two are equal if nothing that a decision reads differs."""
+    """Source Secret; two are equal if no field that a decision reads differs."""
 
     key: Key
     uid: str
@@ -39,10 +39,10 @@ class TokenSecret:
     purpose: str | None
     class_: str | None
     annotations: Mapping[str, str]
-    """Those of the token requestor."""
+    """Annotations of the token requestor."""
     deleting: bool
     encoded: Mapping[str, str] = field(repr=False)
-    """The values of the keys that the token requestor knows, in base64."""
+    """Values of the keys that the token requestor knows, in base64."""
 
     @classmethod
     def of(cls, secret: Object) -> "TokenSecret":
@@ -67,7 +67,7 @@ class TokenSecret:
         return self.annotations.get(keys.TOKEN_RENEW_TIMESTAMP) or ""
 
     def reference(self) -> Object:
-        """To be named in events."""
+        """Reference for Events."""
         return SECRETS.reference(namespace=self.key.namespace, name=self.key.name, uid=self.uid)
 
 
@@ -80,13 +80,13 @@ def encoded(content: bytes) -> str:
 
 
 def label_selector(resource_class: str | None) -> str:
-    """Selects the Secrets of a class, or of all with and without one."""
+    """Selector of the Secrets of a class, or of all with and without one."""
     purpose = f"{keys.PURPOSE}={keys.PURPOSE_TOKEN_REQUESTOR}"
     return purpose if resource_class is None else f"{purpose},{keys.CLASS}={resource_class}"
 
 
 def wants_token(secret: TokenSecret, *, resource_class: str | None) -> bool:
-    """Whether it is to have a token. One in deletion gets none: it could not be used for long."""
+    """Whether the Secret gets a token. One in deletion gets none: it could not be used for long."""
     return (
         secret.purpose == keys.PURPOSE_TOKEN_REQUESTOR
         and (resource_class is None or secret.class_ == resource_class)

@@ -26,9 +26,11 @@ class Token:
 
 
 class Tokens:
-    """Args:
-    audiences: of the tokens; none: those of the API server.
-    merge_labels: leave the labels that an existing ServiceAccount has besides.
+    """Requests and checks of tokens in the target cluster.
+
+    Args:
+        audiences: audiences of the tokens; empty for those of the API server.
+        merge_labels: keep other labels of an existing ServiceAccount.
     """
 
     def __init__(self, client: Client, *, audiences: tuple[str, ...], merge_labels: bool) -> None:
@@ -39,7 +41,7 @@ class Tokens:
         self._logged_forbidden = False
 
     async def ensure_account(self, spec: TokenSpec) -> None:
-        """The ServiceAccount exists and is as it is wanted."""
+        """Create or change the ServiceAccount if necessary."""
         live = await self._client.find(SERVICE_ACCOUNTS, spec.account)
         wanted = wanted_account(live, spec, merge_labels=self._merge_labels)
         if wanted is None:
@@ -50,11 +52,11 @@ class Tokens:
             await self._client.replace(SERVICE_ACCOUNTS, wanted)
 
     async def request(self, spec: TokenSpec, *, today: datetime) -> Token:
-        """A new token.
+        """Request a new token.
 
         Raises:
-            KubeError: there is none, or it is not known.
-            ReconcileError: the API server answered with something else.
+            KubeError: there is none, or the outcome is unknown.
+            ReconcileError: the answer is no token.
         """
         account = spec.account
         path = SERVICE_ACCOUNTS.path(namespace=account.namespace, name=account.name, subresource="token")
@@ -65,7 +67,7 @@ class Tokens:
         return read_answer(await self._client.request("POST", path, body=body), today=today)
 
     async def is_accepted(self, token: bytes) -> bool:
-        """Whether the API server accepts the token; taken for granted where it may not be asked."""
+        """Whether the API server accepts the token; assumed if the check is forbidden."""
         try:
             status = await self._review(token, self.audiences)
         except Forbidden as error:
@@ -80,10 +82,10 @@ class Tokens:
         return bool(status.get("authenticated"))
 
     async def try_audiences(self, token: str) -> None:
-        """Say it, once, if the API server does not take tokens with the configured audiences for itself.
+        """Log an error, once, if the API server does not accept tokens with the configured audiences for itself.
 
-        That may be as intended: they may be for somebody else. But on a cluster that knows nothing of the audience
-        it is the reason why users of such a token get no further than 401.
+        That may be intended: they may be for other servers. But on a cluster that does not know the audience it is the
+        reason why users of such a token get 401.
         """
         if self._audiences_tried:
             return
@@ -105,7 +107,7 @@ class Tokens:
     async def _review(self, token: bytes, audiences: tuple[str, ...]) -> Object:
         spec: Object = {"token": token.decode(errors="replace")}
         if audiences:
-            # Without them the API server would ask whether the token is for itself.
+            # Without audiences, the API server would check whether the token is for itself.
             spec["audiences"] = list(audiences)
         review = {**TOKEN_REVIEWS.type_meta, "spec": spec}
         status: Object = (await self._client.create(TOKEN_REVIEWS, review)).get("status") or {}
@@ -113,7 +115,11 @@ class Tokens:
 
 
 def read_answer(answer: bytes, *, today: datetime) -> Token:
-    """The token in the answer to a TokenRequest. Raises ReconcileError if there is none."""
+    """Return the token in the answer to a TokenRequest.
+
+    Raises:
+        ReconcileError: there is none.
+    """
     try:
         obj = orjson.loads(answer)
         status = obj["status"]

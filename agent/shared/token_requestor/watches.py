@@ -1,8 +1,8 @@
-"""Watches of target Secrets and ServiceAccounts, so that a change of one is noticed at once.
+"""Watches of target Secrets and ServiceAccounts, so that a change of one is detected at once.
 
 Only metadata is watched, and no more objects than needed: each by its name as long as there are few of them, and all by
-one watch when there are many, since a watch costs a connection. Without the right to watch, all goes on without these
-watches: the regular review finds that a token is not accepted any more.
+one watch when there are many, since a watch costs a connection. Without the right to watch, all works without these
+watches: the regular check finds that a token is not accepted any more.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def _by_name(name: Key, count: int) -> str:
 
 
 def view_of_target(target: Key, *, count: int) -> View[int]:
-    """What is watched to see one of so many target Secrets; the names must be valid."""
+    """View for one of `count` target Secrets; the names must be valid."""
     return View(SECRETS, resource_version, form=Form.METADATA, field_selector=_by_name(target, count))
 
 
@@ -36,9 +36,10 @@ class _Watch:
 
 
 class TargetSecrets:
-    """What is compared is the version: the one that the last pass read or wrote, and the one that the watch brings.
+    """Detect changes of target Secrets by comparing the version of the last pass with that of the watch.
 
-    Args: caches: of the target cluster.
+    Args:
+        caches: caches of the target cluster.
     """
 
     def __init__(self, loop: ControlLoop, caches: Caches) -> None:
@@ -47,11 +48,11 @@ class TargetSecrets:
         self._target_of: dict[Key, Key] = {}
         self._sources_of: dict[Key, set[Key]] = {}
         self._versions: dict[Key, int] = {}
-        """As the last pass left a target Secret, 0 if it did not exist; nothing for one that no pass has read yet."""
+        """Version of a target Secret after the last pass, 0 if it did not exist; missing if no pass has read it yet."""
         self._watches: dict[View[int], _Watch] = {}
 
     def follow(self, source: Key, target: Key | None) -> None:
-        """From now on this is the target Secret of the source Secret."""
+        """Set the target Secret of the source Secret."""
         if target is not None and not self._caches.covers(SECRETS, target.namespace):
             target = None
         former = self._target_of.get(source)
@@ -65,7 +66,7 @@ class TargetSecrets:
         self._watch({self._view(followed) for followed in self._sources_of})
 
     def left(self, target: Key, version: int) -> None:
-        """A pass has read or written a target Secret; 0: it does not exist."""
+        """Note the version that a pass has read or written; 0 if the target Secret does not exist."""
         if target in self._sources_of:
             self._versions[target] = version
 
@@ -92,7 +93,7 @@ class TargetSecrets:
             self._loop.unwatch(watch.store)
 
     async def _compare_first_list(self, store: Store[int]) -> None:
-        """What went before it could be listed leads to no event."""
+        """Detect deletions before the first list, which lead to no event."""
         await store.synced.wait()
         for target in list(self._sources_of):
             if self._view(target) == store.view:
@@ -111,9 +112,9 @@ class TargetSecrets:
 
 
 def view_of_account(account: Key, *, count: int, namespace: str = "") -> View[str]:
-    """What is watched to see one of so many ServiceAccounts; the names must be valid.
+    """View for one of `count` ServiceAccounts; the names must be valid.
 
-    Args: namespace: of all of them, so that no right to others is needed; empty: they are in several.
+    `namespace` is that of all of them, so that no right to others is needed; empty if they are in several.
     """
     selector = _by_name(account, count)
     return View(SERVICE_ACCOUNTS, uid, form=Form.METADATA, field_selector=selector, namespace=namespace)
@@ -121,11 +122,11 @@ def view_of_account(account: Key, *, count: int, namespace: str = "") -> View[st
 
 @dataclass(slots=True)
 class Accounts:
-    """With a ServiceAccount that is deleted, its tokens end, and new ones are due at once. Only uids are kept.
+    """Detect deleted ServiceAccounts: their tokens end, and new ones are due at once. Only uids are cached.
 
     Args:
-        caches: of the target cluster.
-        namespace: of all ServiceAccounts; empty: they are in several.
+        caches: caches of the target cluster.
+        namespace: namespace of all ServiceAccounts; empty if they are in several.
     """
 
     loop: ControlLoop
@@ -138,7 +139,7 @@ class Accounts:
     """Secrets whose tokens ended with a ServiceAccount."""
 
     def follow(self, source: Key, account: Key | None) -> None:
-        """From now on this is the ServiceAccount of a Secret's token."""
+        """Set the ServiceAccount of a Secret's token."""
         if account is not None and not self.caches.covers(SERVICE_ACCOUNTS, account.namespace):
             account = None
         former = self._account_of.get(source)
@@ -157,11 +158,11 @@ class Accounts:
         self._watch({view_of_account(each, count=count, namespace=self.namespace) for each in self._sources_of})
 
     def has_ended(self, source: Key) -> bool:
-        """Whether the ServiceAccount of its token is gone."""
+        """Whether the ServiceAccount of the token is gone."""
         return source in self._ended
 
     def begins(self, source: Key) -> None:
-        """A token was requested."""
+        """Note that a new token was requested."""
         self._ended.discard(source)
 
     async def close(self) -> None:

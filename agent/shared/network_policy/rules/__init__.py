@@ -1,1 +1,1 @@
-"""Which policies Services and Namespaces ask for: pure."""
+"""Pure rules: policies for Services and Namespaces."""

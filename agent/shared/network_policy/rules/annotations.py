@@ -1,7 +1,7 @@
-"""What the annotations of a Service ask for.
+"""Settings in the annotations of a Service.
 
-An annotation that can't be understood invalidates nothing else: everything else that the Service asks for still counts,
-and what it led to earlier stays as it is until the annotation is corrected.
+An invalid annotation invalidates nothing else: all other settings of the Service still count, and earlier effects of
+the annotation stay until it is corrected.
 """
 
 import re
@@ -32,21 +32,21 @@ _NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a container, by number or by name; without one (None) all ports of the protocol."""
+    """Port of a container, by number or by name; None for all ports of the protocol."""
 
     protocol: str
     port: int | str | None
     end_port: int | None = None
     names_protocol: bool = True
-    """Whether the protocol was said, or is the default."""
+    """Whether the protocol is given, not defaulted."""
 
     @property
     def slug(self) -> str:
-        """Its part of names: `tcp-8080`, `udp-dns`."""
+        """Part of names for the port: `tcp-8080`, `udp-dns`."""
         return f"{self.protocol.lower()}-{self.port}"
 
     def rule(self) -> Object:
-        """As an entry of `ports` in a policy."""
+        """Entry of `ports` in a policy."""
         return {
             "protocol": self.protocol,
             **({"port": self.port} if self.port is not None else {}),
@@ -59,7 +59,7 @@ class Port:
 
 
 def allowed_port(entry: dict[str, Any]) -> Port:
-    """The port that an entry of an annotation means; a string of digits is a number.
+    """Port of an entry of an annotation; a string of digits is a number.
 
     Raises:
         ValueError: no policy can have such a port.
@@ -88,33 +88,33 @@ _ALIAS = re.compile(r"([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An annotation that can't be understood, or asks for too much."""
+    """An annotation that is invalid, or exceeds a limit."""
 
     annotation: str
     message: str
     is_limit: bool = False
-    """It asks for more than a Service may have."""
+    """Whether it exceeds a limit."""
 
 
 class TooManyError(ValueError):
-    """More than a Service may ask for."""
+    """The annotation exceeds a limit of a Service."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """All that the annotations of a Service ask for."""
+    """Settings of all annotations of a Service."""
 
     namespace_selectors: tuple[Object, ...] = ()
     namespace_alias: str | None = None
     aliases: tuple[tuple[str, tuple[Port, ...]], ...] = ()
-    """Sorted; the empty alias stands for ports that count like the Service's own."""
+    """Sorted by alias; the empty alias stands for ports that count like the Service's own."""
     from_world: tuple[Port, ...] | None = None
-    """Empty: all ports. None: the world is not let in."""
+    """Ports open to the world; empty for all, None for no traffic from the world."""
     problems: tuple[Problem, ...] = field(default=())
 
     @property
     def are_complete(self) -> bool:
-        """Whether everything but the traffic from the world is understood, so that what is not asked for may go."""
+        """Whether all annotations but that for traffic from the world are valid, so that obsolete policies can go."""
         return all(problem.annotation == keys.FROM_WORLD for problem in self.problems)
 
     @property
@@ -123,7 +123,7 @@ class PolicySettings:
 
 
 def policy_settings(annotations: Mapping[str, str], *, own_ports: int = 0) -> PolicySettings:
-    """Read all annotations of a Service that has so many ports."""
+    """Parse all annotations of a Service; `own_ports` is the number of its ports."""
     left = MOST_PORTS - own_ports
     problems: list[Problem] = []
 

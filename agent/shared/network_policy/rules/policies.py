@@ -1,8 +1,8 @@
-"""Which policies a Service needs: one function from what is known to what should be there.
+"""Policies of a Service: one function from the known state to the desired policies.
 
-Traffic is let through pairwise: one policy for what reaches the Service's pods, in its namespace, and one for what
-leaves the client's pods, in theirs. A client is known by a label with the Service's name and port, or by an alias
-that several Services share.
+Traffic is let through pairwise: one policy for traffic that reaches the Service's pods, in its namespace, and one for
+traffic that leaves the client's pods, in theirs. A client is known by a label with the Service's name and port, or by
+an alias that several Services share.
 """
 
 import hashlib
@@ -33,14 +33,14 @@ _EVERYBODY: list[Object] = [
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the configuration says."""
+    """Settings of the configuration."""
 
     namespace_selectors: tuple[Object, ...] = ()
     ingress_controller: tuple[str, Object] | None = None
     """Namespace and selector of its pods."""
     requires_pods: bool = False
     names_everybody: bool = False
-    """Whether traffic from everywhere is let in by naming all peers, or by naming none."""
+    """Whether policies for traffic from everywhere name all peers, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class GatewayRoute:
     selector: Object
     """Labels of the gateway's pods."""
     namespaces: Mapping[str, frozenset[str]]
-    """Where these pods are, and which labels of clients all of them have there."""
+    """Namespaces of these pods, with the labels of clients that all pods there have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is there besides the Service."""
+    """Other objects that the policies of a Service depend on."""
 
     namespaces: Mapping[str, Namespace]
     backends: Collection[Backend] = ()
-    """Of Ingresses, those that lead to the Service."""
+    """Backends of Ingresses that lead to the Service."""
     routes: Collection[GatewayRoute] = ()
     served: Collection[str] = ()
-    """Namespaces where the Service has policies already. They come first if there would be too many."""
+    """Namespaces where the Service has policies already; they come first if the limit is reached."""
     has_client: Callable[[str, str], bool] = lambda _namespace, _label: False
     """Whether a pod in this namespace has this label, with the value that lets it through."""
 
@@ -86,12 +86,12 @@ class ShortenedLabel:
 
 @dataclass(slots=True)
 class Desired:
-    """The policies of a Service by namespace and name, and the labels that had to be shortened for them."""
+    """Policies of a Service by namespace and name, and the labels that had to be shortened for them."""
 
     policies: dict[Key, Policy] = field(default_factory=dict)
     shortened: set[ShortenedLabel] = field(default_factory=set)
     namespaces_left_out: int = 0
-    """That the Service lets in, but that get no policies, since there would be more than a Service may have."""
+    """Number of namespaces that the Service lets in, but that get no policies because of the limit."""
 
     def add(self, policy: Policy) -> None:
         present = self.policies.get(policy.key)
@@ -99,7 +99,7 @@ class Desired:
 
 
 def is_handled(namespace: Namespace | None, selectors: Sequence[Object]) -> bool:
-    """Whether Services of a namespace get policies; one that is not there has no labels."""
+    """Whether Services of a namespace get policies; a missing namespace has no labels."""
     having = namespace.labels if namespace is not None else {}
     return not selectors or any(matches_label_selector(selector, having) for selector in selectors)
 
@@ -110,9 +110,9 @@ def selects(service: Service, namespace: Namespace) -> bool:
 
 
 def compute_policies(desired: Desired, service: Service, rules: Rules, around: Surroundings) -> Iterator[None]:
-    """All policies that a Service should have, computed in steps between which the caller may give way to others.
+    """Compute all policies of a Service, in steps between which the caller may yield to others.
 
-    What is around the Service has to hold its own namespace.
+    `around` must include the Service's own namespace.
     """
     if around.namespaces[service.key.namespace].is_terminating:
         return
@@ -130,14 +130,14 @@ def compute_policies(desired: Desired, service: Service, rules: Rules, around: S
 class _Entry:
     port: Port
     name: str
-    """In names of policies."""
+    """Name in names of policies."""
     label: str
-    """In labels of clients."""
+    """Name in labels of clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """Pods that ask for an entry: in the Service's namespace, or in any other."""
+    """Pods that request access to an entry: in the Service's namespace, or in any other."""
 
     entry: _Entry
     label: str
@@ -147,7 +147,7 @@ class _Client:
 def _for_clients(
     desired: Desired, service: Service, rules: Rules, around: Surroundings, *, most: int
 ) -> Iterator[None]:
-    """As many as `most`: all clients of a namespace, or none."""
+    """Add at most `most` policies: for all clients of a namespace, or for none."""
     namespaces = []
     for name, namespace in around.namespaces.items():
         if name != service.key.namespace and not namespace.is_terminating and selects(service, namespace):
@@ -177,7 +177,7 @@ def _clients(service: Service, *, own: bool) -> list[_Client]:
 
 
 def labels_of_clients(service: Service) -> Iterator[str]:
-    """With which pods ask for the Service, wherever they are."""
+    """Labels by which pods in any namespace request access to the Service."""
     for own in (True, False):
         yield from (client.label for client in _clients(service, own=own))
 
@@ -194,7 +194,7 @@ def _entries(service: Service) -> Iterator[_Entry]:
 
 
 def client_label(usual: str) -> str:
-    """A label of client pods, shortened where its name is longer than a label's may be."""
+    """Label of client pods, with its name shortened to the maximum length."""
     name = usual.removeprefix(keys.NETWORKING_PREFIX)
     if len(name) <= _LONGEST_LABEL:
         return usual
@@ -266,7 +266,7 @@ def _is_let_through(desired: Desired, service: Service, port: Port, namespace: s
 
 
 def _first_of(service: Service, called: Callable[[ServicePort], T]) -> dict[T, ServicePort]:
-    """The Service's ports by what they are called; the first counts."""
+    """Ports of the Service by the result of `called`; the first counts."""
     return {called(port): port for port in reversed(service.ports)}
 
 
@@ -288,7 +288,7 @@ def from_world_name(service: Key) -> str:
 
 
 def _exposed(service: Service, backends: Collection[Backend]) -> Iterator[Port]:
-    """In a stable order, each once."""
+    """Ports of the backends in a stable order, without duplicates."""
     by_name, by_number = _first_of(service, lambda port: port.name), _first_of(service, lambda port: port.number)
     wanted: dict[Port, None] = {}
     for backend in backends:
@@ -331,9 +331,9 @@ def _gateway_pair(service: Service, route: GatewayRoute, port: ServicePort, name
 def _pair(
     service: Service, port: Port, clients: Object, namespace: str, *, ingress: str, egress: str
 ) -> Iterator[Policy]:
-    """The policy at the Service's pods and the one at the clients' pods, which `clients` selects in `namespace`.
+    """Policies at the Service's pods and at the clients' pods, which `clients` selects in `namespace`.
 
-    The policies have the names `ingress` and `egress`; their descriptions are those of the original to the letter.
+    The policies have the names `ingress` and `egress`; their descriptions match the original to the letter.
     """
     own, pods = service.key.namespace, {"matchLabels": service.selector}
     called = f"pods running in namespace {namespace} labeled with {_selector_text(clients)}"
@@ -366,7 +366,7 @@ def _peer(pods: Object, namespace: str, *, seen_from: str) -> Object:
 
 
 def _selector_text(selector: Object) -> str:
-    """As Go prints the struct: labels, then expressions."""
+    """Selector in the format in which Go prints the struct: labels, then expressions."""
     pairs = " ".join(f"{name}:{value}" for name, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = " ".join(
         f"{{{each.get('key')} {each.get('operator')} [{' '.join(each.get('values') or [])}]}}"
@@ -376,11 +376,10 @@ def _selector_text(selector: Object) -> str:
 
 
 def _joined(one: Policy, other: Policy) -> Policy:
-    """Two policies of the same name as one that lets through what either does.
+    """Join two policies of the same name into one that lets through the traffic of both.
 
     Clients in a namespace that are known by a label, and Istio's gateway in that namespace, lead to the same name at
-    the Service. Where a name stands for different pods, which takes a port that is called like an alias, the first
-    one counts.
+    the Service. If a name stands for different pods, which takes a port named like an alias, the first one counts.
     """
     if one.spec == other.spec or one.spec["podSelector"] != other.spec["podSelector"]:
         return one

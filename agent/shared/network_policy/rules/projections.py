@@ -1,4 +1,4 @@
-"""What is kept of the objects that policies are computed from: only what counts."""
+"""Cached fields of the objects that policies are computed from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from kube.resources import SERVICES
 
 @dataclass(frozen=True, slots=True)
 class ServicePort:
-    """A port of a Service and the port of the containers behind it."""
+    """Port of a Service and the port of the containers behind it."""
 
     name: str
     number: int
@@ -42,7 +42,7 @@ class Service:
     is_deleting: bool
     selector: Object
     ports: tuple[ServicePort, ...]
-    """The first of them, as many as get policies."""
+    """First ports, up to the limit."""
     ports_left_out: int
     settings: PolicySettings
 
@@ -85,13 +85,13 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A policy that carries the labels of a Service; whether that exists is another question."""
+    """A policy with the labels of a Service, which may not exist."""
 
     owner: Key
     uid: str
     version: str
     digest: bytes
-    """Of what is written besides the owner."""
+    """Digest of the written fields without the owner."""
     has_annotations: bool
 
     @classmethod
@@ -110,14 +110,14 @@ def policy_digest(description: str | None, policy_spec: Object) -> bytes:
 
 
 def owner(policy: Object) -> Key:
-    """The Service that a policy is labelled with; parts are empty where a label is missing."""
+    """Service in the labels of a policy; parts are empty where a label is missing."""
     marks = labels(policy)
     return Key(marks.get(keys.POLICY_SERVICE_NAMESPACE, ""), marks.get(keys.POLICY_SERVICE_NAME, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A port of a Service as an Ingress names it, by name or by number."""
+    """Port of a Service as an Ingress names it, by name or by number."""
 
     name: str
     number: int
@@ -126,11 +126,11 @@ class Backend:
 @dataclass(frozen=True, slots=True)
 class Backends:
     of: Mapping[Key, frozenset[Backend]]
-    """By Service."""
+    """Backends by Service."""
 
 
 def backends(ingress: Object) -> Backends:
-    """What the rules of an Ingress lead to; its default backend is not regarded."""
+    """Backends of the rules of an Ingress; its default backend is ignored."""
     found: dict[Key, set[Backend]] = {}
     for rule in mappings(spec(ingress).get("rules")):
         for path in mappings(mapping(rule.get("http")).get("paths")):
@@ -143,6 +143,6 @@ def backends(ingress: Object) -> Backends:
 
 
 def client_labels(pod: Object) -> frozenset[str]:
-    """The labels with which a pod asks to be let through to Services."""
+    """Labels with which a pod requests access to Services."""
     marks = labels(pod)
     return frozenset(name for name, value in marks.items() if value == keys.ALLOWED and name.startswith(keys.TO_PREFIX))

@@ -1,1 +1,1 @@
-"""What a Secret asks for, holds and needs: pure."""
+"""Pure rules: request, data and needs of a Secret."""

@@ -1,9 +1,9 @@
 """Kubeconfigs in Secrets: read from YAML or JSON, changed, and written as YAML.
 
-A kubeconfig is known by its structure, version v1: what does not belong to it is dropped, and what is empty is left out
-unless readers expect it. So it is written in one way, whatever wrote it before.
+A kubeconfig is known by its structure, version v1: unknown fields are dropped, and empty ones are left out unless
+readers expect them. So it is written in one way, whichever program wrote it before.
 
-Errors name the field, never what is in it: any field may hold a credential.
+Errors name the field, never its content: any field may hold a credential.
 """
 
 import base64
@@ -23,20 +23,20 @@ _NO_FOLDING = 1 << 30
 
 
 class KubeconfigError(ValueError):
-    """It can't be read, or lacks what is to be changed."""
+    """The kubeconfig can't be read, or lacks the fields to change."""
 
 
 # --- the structure
 
 _Reader = Callable[[Any, str], Any]
-"""From a value and its path to the value as it is to be written; None stands for what is empty."""
+"""Function from a value and its path to the value to write; None stands for empty values."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
     read: _Reader
     empty: Any = None
-    """What is written if it is empty; None: nothing."""
+    """Value written for an empty field; None to leave it out."""
     always: bool = False
 
 
@@ -74,7 +74,7 @@ def _list(read: _Reader) -> _Reader:
 
 
 def _map(read: _Reader, *, of: Any) -> _Reader:
-    """A mapping with keys of any name; `of` is what an empty value is written as."""
+    """Reader of a mapping with keys of any name; `of` is written for an empty value."""
 
     def read_map(value: Any, path: str) -> Object | None:
         entries = _mapping(value, path)
@@ -170,7 +170,7 @@ _IDENTITY = {"apiVersion": "v1", "kind": "Config"}
 
 
 def decode(content: bytes) -> Object:
-    """The kubeconfig in normal form.
+    """Return the kubeconfig in normal form.
 
     Raises:
         KubeconfigError: it is no kubeconfig.
@@ -178,7 +178,7 @@ def decode(content: bytes) -> Object:
     try:
         document = load(content, budget=Budget(_MOST_VALUES))
     except DialectError as error:
-        # What the parser says may quote the text; the place is enough.
+        # Messages of the parser may quote the text; the place is enough.
         line = re.match(r"line \d+", str(error))
         raise KubeconfigError(f"it is neither YAML nor JSON{f' ({line[0]})' if line else ''}") from None
     given = _mapping(document, "")
@@ -189,13 +189,13 @@ def decode(content: bytes) -> Object:
 
 
 def encode(config: Object) -> bytes:
-    """As YAML, keys sorted."""
+    """Encode as YAML, keys sorted."""
     text: str = yaml.dump(config, Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=_NO_FOLDING)
     return text.encode()
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Quotes whatever Go's reader takes for something else than a string, which PyYAML's rules do not know."""
+    """Quotes strings that Go's reader, unlike PyYAML's rules, takes for other types."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -213,12 +213,20 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def current_user(config: Object) -> Object:
-    """The user of the current context; changes of it change the kubeconfig. Raises KubeconfigError."""
+    """Return the user of the current context; changes of it change the kubeconfig.
+
+    Raises:
+        KubeconfigError: there is none.
+    """
     return _current(config, "user", "authInfo")
 
 
 def current_cluster(config: Object) -> Object:
-    """The cluster of the current context; changes of it change the kubeconfig. Raises KubeconfigError."""
+    """Return the cluster of the current context; changes of it change the kubeconfig.
+
+    Raises:
+        KubeconfigError: there is none.
+    """
     return _current(config, "cluster", "cluster")
 
 

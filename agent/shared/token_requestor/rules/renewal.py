@@ -1,4 +1,4 @@
-"""Whether the present token is good enough, when a new one is to be renewed, where it goes, and the ServiceAccount."""
+"""Rules for the present token, the time of its renewal, its place, and the ServiceAccount."""
 
 import base64
 import re
@@ -16,11 +16,11 @@ from kube.objects import Object, labels, metadata
 
 
 Changes = dict[str, bytes | None]
-"""New values of keys; None for a key that is to go."""
+"""New values of keys; None removes a key."""
 
 
 def token_in(data: Data) -> bytes:
-    """The token, empty if there is none.
+    """Return the token, empty if there is none.
 
     Raises:
         KubeconfigError: there is a kubeconfig that can't hold one.
@@ -32,7 +32,7 @@ def token_in(data: Data) -> bytes:
 
 
 def authority_in(data: Data) -> bytes:
-    """The CA bundle, empty if there is none.
+    """Return the CA bundle, empty if there is none.
 
     Raises:
         KubeconfigError: there is a kubeconfig that can't hold one.
@@ -44,10 +44,10 @@ def authority_in(data: Data) -> bytes:
 
 
 def placed(data: Data, *, token: str, authority: bytes | None) -> Changes:
-    """What changes when token and CA are put into the data.
+    """Changes that put token and CA into the data.
 
-    Without a CA bundle (`authority` empty) one under a key of its own is removed; if it is not known (None), what is
-    there stays.
+    Without a CA bundle (`authority` empty) one under a key of its own is removed; if it is unknown (None), the present
+    one stays.
 
     Raises:
         KubeconfigError: there is a kubeconfig that can't hold them.
@@ -66,12 +66,12 @@ def placed(data: Data, *, token: str, authority: bytes | None) -> Changes:
 
 
 def removed(data: Data) -> Changes:
-    """What changes when nothing of it is left, since another Secret holds it."""
+    """Changes that remove all keys, since another Secret holds the token."""
     return changes(data, dict.fromkeys(DATA))
 
 
 def changes(data: Data, wanted: Changes) -> Changes:
-    """Those that make a difference."""
+    """Wanted changes that differ from the data."""
     return {name: value for name, value in wanted.items() if data.get(name) != value}
 
 
@@ -88,14 +88,14 @@ class Due:
 
     reason: str
     rejected: bool = False
-    """Whether the API server does not accept the present one."""
+    """Whether the API server rejects the present token."""
 
 
 def usable_token(data: Data | None, spec: TokenSpec, *, renew_timestamp: str, authority: bytes) -> bytes | Due:
-    """The present token, if there is nothing to complain about the data that should hold it.
+    """Return the present token, or the reason for a new one.
 
-    There is no such Secret if `data` is None. `authority` is the CA of the target cluster; if it is empty, it is not
-    known, and nothing can be said about it.
+    `data` is None if the Secret does not exist. `authority` is the CA of the target cluster; if it is empty, it is
+    unknown and not compared.
 
     Raises:
         InvalidSecretError: the data can't hold a token, or no CA.
@@ -118,7 +118,7 @@ def usable_token(data: Data | None, spec: TokenSpec, *, renew_timestamp: str, au
 
 
 def renew_time(text: str) -> datetime | None:
-    """The time in the annotation; None if it can't be read."""
+    """Time in the annotation; None if it can't be read."""
     if not _RFC_3339.fullmatch(text):
         return None
     try:
@@ -131,10 +131,10 @@ def renew_time(text: str) -> datetime | None:
 
 
 def renew_after(lifetime: timedelta, *, jitter: float) -> timedelta:
-    """After which time a token is to be renewed: between 80 % and 84 % of what it is valid for.
+    """Time after which a token is renewed: between 80 % and 84 % of its lifetime.
 
-    A token is not used for longer than a day. The jitter, from 0 to 1, sees to it that tokens that were requested
-    together are not renewed together.
+    A token is not used for longer than a day. The jitter, from 0 to 1, prevents that tokens that were requested
+    together are renewed together.
     """
     microsecond = timedelta(microseconds=1)
     kept = min(lifetime // microsecond * 1000, _LONGEST_LIFETIME) * 80 // 100
@@ -149,9 +149,9 @@ def renew_text(now: datetime, after: timedelta) -> str:
 
 
 def wanted_account(live: Object | None, spec: TokenSpec, *, merge_labels: bool) -> Object | None:
-    """The ServiceAccount as it is to be created or written; None if it is right as it is.
+    """ServiceAccount to create or write; None if it is right as it is.
 
-    With `merge_labels` an existing one keeps the labels that it has besides.
+    With `merge_labels` an existing one keeps its other labels.
     """
     if live is None:
         meta = {"namespace": spec.account.namespace, "name": spec.account.name, "labels": dict(spec.labels)}

@@ -1,6 +1,6 @@
-"""What a Secret asks for in its annotations.
+"""Request for a token in the annotations of a Secret.
 
-Everything that the annotations alone decide is checked here, so that no request is made for what would be refused. All
+Everything that the annotations alone decide is checked here, so that no request is sent that would be refused. All
 problems are reported at once.
 """
 
@@ -16,10 +16,10 @@ from kube.objects import Key, is_truthy
 from kube.validation import label_errors
 
 ACCOUNT_ANNOTATIONS = (keys.SERVICE_ACCOUNT_NAME, keys.SERVICE_ACCOUNT_NAMESPACE, keys.SERVICE_ACCOUNT_LABELS)
-"""What decides about the ServiceAccount."""
+"""Annotations that describe the ServiceAccount."""
 DEFAULT_SECONDS = 12 * 3600
 LEAST_SECONDS = 600
-"""What the API server grants at least; it refuses to be asked for less."""
+"""Minimum lifetime that the API server accepts in a request."""
 MOST_SECONDS = 1 << 32
 
 
@@ -31,20 +31,20 @@ class InvalidSecretError(Exception):
 class TokenSpec:
     account: Key
     labels: Mapping[str, str]
-    """Of the ServiceAccount."""
+    """Labels of the ServiceAccount."""
     seconds: int
-    """For which the token is to be valid."""
+    """Requested lifetime of the token."""
     target: Key | None
-    """The Secret in the target cluster that is to hold the token; None: the source Secret itself."""
+    """Secret in the target cluster for the token; None for the source Secret itself."""
     wants_authority: bool
-    """Whether the CA of the target cluster is to come with the token."""
+    """Whether the CA of the target cluster is stored with the token."""
 
 
 def parse_token_spec(annotations: Mapping[str, str], *, namespace: str | None = None) -> TokenSpec:
-    """What the annotations ask for; a `namespace` is that of all ServiceAccounts, whatever is annotated.
+    """Parse the annotations; a `namespace` is that of all ServiceAccounts, and overrides the annotation.
 
     Raises:
-        InvalidSecretError: with all that is wrong.
+        InvalidSecretError: with all problems.
     """
     problems: list[str] = []
     name = annotations.get(keys.SERVICE_ACCOUNT_NAME) or ""
@@ -122,7 +122,7 @@ def _target(annotations: Mapping[str, str]) -> tuple[Key | None, list[str]]:
         annotations.get(keys.TARGET_SECRET_NAMESPACE) or "",
     )
     if not name or not namespace:
-        return None, []  # with one of them it is as with none
+        return None, []  # one alone does not count
     problems = _name_problems(keys.TARGET_SECRET_NAME, name, dns_subdomain_problems(name))
     problems += _name_problems(keys.TARGET_SECRET_NAMESPACE, namespace, dns_label_problems(namespace))
     return Key(namespace, name), problems
