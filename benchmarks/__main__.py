@@ -111,12 +111,12 @@ def _first(error: BaseException) -> BaseException:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What takes long and has a report of its own, so that it is not among the sections."""
+    """Long benchmark with a report of its own, which is not among the sections."""
 
     description: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace], Coroutine[Any, Any, tuple[str, bool]]]
-    """The text of the report, and whether all is well."""
+    """Return the text of the report, and whether the result is good."""
 
 
 _PROGRAMS = {

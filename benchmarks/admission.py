@@ -1,7 +1,7 @@
-"""What users feel of admission: Pods created through an API server without webhooks, with five, and with one for all.
+"""Cost of admission for users: Pods created through an API server without webhooks, with five, and with one for all.
 
-Namespaces without webhooks and such with them are filled by turns; compare the rates of each pair. The pairs come one
-after another, since an API server that has been asked much is busy for a while afterwards.
+Namespaces with and without webhooks are filled by turns; compare the rates of each pair. The pairs come one after
+another, since an API server is busy for a while after many requests.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Round:
 
 
 async def measure(*, pods: int, rounds: int) -> Table:
-    """So many Pods in each round and kind of namespace."""
+    """Measure with `pods` Pods in each round and kind of namespace."""
     section = {name: WEBHOOKS[name] for name in _OF_PODS}
     async with Cluster() as cluster:
         with tempfile.TemporaryDirectory(prefix="admission-") as name:
@@ -78,7 +78,7 @@ async def measure(*, pods: int, rounds: int) -> Table:
 
 def _prepare(cluster: Cluster, url: str, certificate: bytes) -> None:
     for kind in _KINDS:
-        # Without the last label the webhook that looks after all namespaces would be asked.
+        # Without the last label, the webhook for all namespaces would be called.
         none = {"apiserver-proxy.networking.gardener.cloud/inject": "disable"} if kind == "without" else {}
         labels = {_KIND: kind, "gardener.cloud/role": "benchmark", **none}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kind, "labels": labels}}
@@ -91,7 +91,7 @@ def _prepare(cluster: Cluster, url: str, certificate: bytes) -> None:
 
 
 def _configuration(kind: str, url: str, certificate: bytes) -> Object:
-    """What would be installed, for the namespaces of a kind alone."""
+    """Installed configuration, restricted to the namespaces of a kind."""
     generated = configurations(
         _webhooks(),
         Instance(mode=Mode.RUNTIME),
@@ -161,5 +161,5 @@ async def _round(client: Client, namespace: str, at_once: int, *, prefix: str, p
 def _pod(name: str, namespace: str) -> Object:
     labels = {"app": "component", "pod-template-hash": "7c9f6d5b8"}
     metadata = {"name": name, "namespace": namespace, "labels": labels}
-    # A scheduler that does not exist: the API server alone is to be measured.
+    # A scheduler that does not exist: only the API server is measured.
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**pod_spec(), "schedulerName": "none"}}

@@ -1,4 +1,4 @@
-"""The bare reference: what a client costs that only creates, replaces and deletes the objects.
+"""The bare reference: cost of a client that only creates, replaces and deletes the objects.
 
 `python -m benchmarks.bare KUBECONFIG NAMESPACE COUNT SIZE` does that with aiohttp, uvloop and orjson, 16 at once, and
 prints as JSON the seconds of CPU and of time of each step. It is a process of its own so that its CPU can be measured.
@@ -36,7 +36,7 @@ class Cost:
 
 
 async def reference(kubeconfig: Path, namespace: str, count: int, size: int) -> dict[str, Cost]:
-    """The costs of `create`, `replace` and `delete`, each of count * size objects."""
+    """Costs of `create`, `replace` and `delete`, each of count * size objects."""
     command = [sys.executable, "-m", "benchmarks.bare", str(kubeconfig), namespace, str(count), str(size)]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:

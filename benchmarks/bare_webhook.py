@@ -1,7 +1,7 @@
 """The bare reference for admission: `python -m benchmarks.bare_webhook DIRECTORY PORT`.
 
-The usual way to write such a server in Python, with the same libraries: it parses a review and answers with one patch,
-always the same, knows one path or any, and counts nothing. DIRECTORY holds `tls.crt` and `tls.key`.
+It is written in the usual way in Python, with the same libraries: it parses a review and answers with one patch, always
+the same, knows one path or any, and counts nothing. DIRECTORY holds `tls.crt` and `tls.key`.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""How soon a condition says that the API server of a Shoot is gone, or back; and what checks of Shoots cost.
+"""Delay until a condition reports that the API server of a Shoot is gone, or back; and the cost of checks of Shoots.
 
-The API server is a process of the local provider. It is stopped and continued, and its Deployment is scaled to zero
-and back.
+The API server is a process of the local provider. It is stopped and continued, and its Deployment is scaled to zero and
+back.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from localprocesses.local import wait_until
 _NAME, _SEED_NAMESPACE, _API_SERVER = "care", "shoot--dev--care", "kube-apiserver"
 _LONGEST_SECONDS = 300.0
 _ORIGINAL = {"stopped": ("23.1 (83.2)", "30.0")}
-"""Its process was killed: until it is progressing, and until it is False; until it is True after it was ready."""
+"""Seconds after its process was killed: until Progressing (until False); and from ready until True."""
 _GOOD, _BAD = ("True",), ("Progressing", "False")
 
 
 class _Watched:
-    """The condition of one Shoot, as users see it."""
+    """Condition of one Shoot, as users observe it."""
 
     def __init__(self, place: Meadow) -> None:
         self._place = place
 
     def until(self, statuses: Sequence[str]) -> float:
-        """Seconds that it took."""
+        """Wait for one of the statuses, and return the seconds."""
         began = time.monotonic()
 
         def is_so() -> bool:
@@ -44,7 +44,7 @@ class _Watched:
         return time.monotonic() - began
 
     def row(self, name: str, end: Callable[[], None], begin: Callable[[], None]) -> Sequence[str]:
-        """Args: end, begin: of the API server."""
+        """Measure one way to end and begin the API server."""
         self.until(_GOOD)
         end()
         noticed = self.until(_BAD)
@@ -55,7 +55,7 @@ class _Watched:
 
 
 async def measure(*, shoots: int, rest: float) -> Table:
-    """Args: shoots: that run, for the calls in steady state. rest: seconds."""
+    """Measure with `shoots` running Shoots, for the calls in steady state during `rest` seconds."""
     async with meadow() as place:
         await asyncio.to_thread(place.create, [_NAME, *(f"rest-{each}" for each in range(shoots - 1))])
         calls = await asyncio.to_thread(_calls, place, rest)

@@ -1,4 +1,4 @@
-"""The plugin of kubectl beside kubectl: what a call costs, with few and many ManagedResources."""
+"""The plugin of kubectl compared with kubectl: cost of a call, with few and many ManagedResources."""
 
 import asyncio
 import os
@@ -27,14 +27,14 @@ _KIND = f"{MANAGED_RESOURCES.plural}.{MANAGED_RESOURCES.group}"
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """The median of several calls, in seconds."""
+    """Median of several calls, in seconds."""
 
     cpu: float
     wall: float
 
 
 async def measure(*, sizes: Sequence[int], calls: int) -> Table:
-    """Args: sizes: how many ManagedResources there are, rising."""
+    """Measure with numbers of ManagedResources, `sizes`, in ascending order."""
     rows: list[Sequence[str]] = []
     python = await asyncio.to_thread(_cost, [sys.executable, "-c", "pass"], {}, calls)
     async with Cluster() as cluster:
@@ -100,7 +100,7 @@ async def _create(client: Client, numbers: range) -> None:
 
 
 def _status(number_: int) -> Object:
-    """Of one that is well."""
+    """Status of a healthy ManagedResource."""
     now = "2026-01-01T00:00:00Z"
     all_well = {"reason": "Fine", "message": "All is well.", "lastUpdateTime": now, "lastTransitionTime": now}
     statuses = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}

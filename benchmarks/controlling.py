@@ -1,6 +1,6 @@
-"""The controller manager in a garden with many Projects, Shoots and Seeds: idle, and what single changes cost.
+"""The controller manager in a garden with many Projects, Shoots and Seeds: idle, and the cost of single changes.
 
-Every Seed has a Lease that is renewed as gardenlets do it, until one of them stops.
+Every Seed has a Lease that is renewed in the way of gardenlets, until one of them stops.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from kube.runtime.client import Client
 _USER_AGENT = "gardener-controller-manager/"
 _LEASES = "gardener-system-seed-lease"
 _RENEWALS = 4
-"""Of a Lease in the time after which its Seed is lost."""
+"""Renewals of a Lease in the time after which its Seed is lost."""
 _SETTLING_SECONDS = 10.0
 _AT_ONCE = 30
 _COLUMNS = ("what", "calls", "each", "median s", "max s", "CPU s", "RSS (peak) MiB", "the original")
@@ -45,7 +45,7 @@ _ORIGINALS = {
 
 
 class _Watched(News):
-    """What the controllers write, as somebody else sees it."""
+    """Objects that the controllers write, as another client observes them."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class _Watched(News):
 
 
 def _shoot(namespace: str, name: str, seed: str) -> Object:
-    """One that is not to be maintained for hours, whatever the time of day."""
+    """Shoot without maintenance for hours, at any time of day."""
     begin, end = (f"{datetime.now(UTC) + timedelta(hours=hours):%H%M%S}+0000" for hours in (12, 13))
     return shoot_in(namespace, name, seedName=seed, maintenance={"timeWindow": {"begin": begin, "end": end}})
 
@@ -87,7 +87,7 @@ def _status_of(obj: Object | None, condition_type: str) -> str:
 
 
 async def measure(*, projects: int, shoots: int, seeds: int, rest: float, periods: tuple[float, float]) -> Table:
-    """Args: periods: seconds after which a Seed is lost, and its Shoots say so."""
+    """Measure; `periods` are the seconds after which a Seed is lost, and then until its Shoots report it."""
     async with _garden(periods) as (cluster, manager, meter):
         manager.start()
         await asyncio.to_thread(manager.wait_until_ready)

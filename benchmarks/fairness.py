@@ -1,8 +1,8 @@
-"""How long drift waits while thousands of ManagedResources in another namespace are deleted at once.
+"""Delay of drift repairs while thousands of ManagedResources in another namespace are deleted at once.
 
 Each drift is one of another ManagedResource: repairs of the same one in short succession wait longer and longer on
-purpose. In the same moments a bare client reads and patches a ConfigMap that no program manages, and the agent is asked
-whether it is ready, which its event loop answers: so a slow agent can be distinguished from a busy machine.
+purpose. At the same times a bare client reads and patches a ConfigMap that no program manages, and the readiness of the
+agent is probed, which its event loop answers: so a slow agent can be distinguished from a busy machine.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from kube.resources import CONFIG_MAPS
 _DELETED, _DRIFTED = "benchmark", "benchmark-other"
 _UNMANAGED = "unmanaged"
 _QUIET_SECONDS = 5.0
-"""Until what follows the creation is over, such as health checks and events."""
+"""Seconds until consequences of the creation are over, such as health checks and events."""
 _REST_SECONDS = 15.0
 _INTERVAL = 0.5
 _DRIFTING = 200
-"""In turn: each is left alone for longer than repairs count as a succession."""
+"""Number of drifting ManagedResources, in turn: each has more time than a succession of repairs."""
 _COLUMNS = ("", "s", "drifts", "repaired, s", "bare GET, s", "bare PATCH, s", "/readyz, s")
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Seconds that each took."""
+    """Seconds of each drift, read, patch and probe."""
 
     name: str
     began: float
@@ -69,7 +69,7 @@ async def measure(*, count: int) -> Table:
 
 
 async def _workload(observer: Observer, namespace: str, count: int) -> Workload:
-    """ManagedResources of one ConfigMap each; their Secrets are there."""
+    """ManagedResources of one ConfigMap each, with existing Secrets."""
     await create_namespace(observer.client, namespace)
     unmanaged: Object = {"metadata": {"name": _UNMANAGED, "namespace": namespace}}
     await observer.client.create(CONFIG_MAPS, unmanaged)
@@ -86,7 +86,7 @@ def _all_applied(work: Workload, observer: Observer) -> Callable[[], bool]:
 async def _drifting(
     name: str, agent: Agent, observer: Observer, work: Workload, numbers: "itertools.count[int]"
 ) -> AsyncIterator[Phase]:
-    """Drift, and everything else that is measured, begins twice a second until the end of the block."""
+    """Begin a drift and all other measurements twice a second until the end of the block."""
     phase = Phase(name, time.monotonic())
     async with asyncio.TaskGroup() as tasks:
 

@@ -84,7 +84,7 @@ async def _outcome(client: Client, left: set[Name], gone: set[Name]) -> str:
 
 
 async def _fill(client: Client, count: int) -> tuple[set[Name], set[Name]]:
-    """Returns what is in use and what is not, all old enough."""
+    """Create the objects, all old enough; return those in use and the others."""
     for number_ in range(_NAMESPACES):
         await create_namespace(client, _namespace(number_))
     names = list(_names(count, "o"))
@@ -117,7 +117,7 @@ def _object(name: Name) -> Object:
 
 
 def _user(number_: int, used: Name) -> Object:
-    """One of the ways: kinds and places take turns."""
+    """User of an object: kinds and places take turns."""
     places = _places(used)
     kind, place = _POD_KINDS[number_ // 2 % len(_POD_KINDS)], places[number_ // 12 % len(places)]
     if number_ % 20 == 19:

@@ -1,7 +1,7 @@
-"""What admission of the garden API costs: CPU of a Shoot's create and update, memory with many Shoots, `kubectl apply`.
+"""Cost of admission of the garden API: CPU of a Shoot's create and update, memory with many Shoots, `kubectl apply`.
 
-The API server asks the webhooks about the Shoots of one namespace and not about those of another; both are used by
-turns. The reviews that make the load are what it sends: each webhook gets the Shoot as it is at that moment.
+The API server calls the webhooks for the Shoots of one namespace and not for those of another; both are used by turns.
+The reviews of the load match its requests: each webhook gets the Shoot as it is at that point.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ _STATUS: Object = {
 
 
 async def measure(*, seconds: float, rounds: int, shoots: int, seeds: int, applied: int) -> Table:
-    """Args: applied: how many Shoots are applied with and without webhooks each."""
+    """Measure; `applied` is the number of Shoots applied with and without webhooks each."""
     demand_wrk()
     async with Cluster() as cluster:
         with tempfile.TemporaryDirectory(prefix="garden-") as name:
@@ -146,11 +146,11 @@ async def measure(*, seconds: float, rounds: int, shoots: int, seeds: int, appli
     return Table("Garden API", COLUMNS, rows, notes)
 
 
-# --- a garden whose webhooks are asked about one namespace alone
+# --- a garden whose webhooks are called for one namespace alone
 
 
 def _install(cluster: Cluster, server: Process, certificate: bytes) -> None:
-    """All but the webhooks, which are asked once there is something that they are to find."""
+    """Install all but the webhooks, which are only called once their dependencies exist."""
     for obj in objects.roles():
         cluster.api.apply(objects.path(obj), obj)
     client_config = {"url": server.url + CONVERSION_PATH, "caBundle": base64.b64encode(certificate).decode()}
@@ -169,7 +169,7 @@ def _install(cluster: Cluster, server: Process, certificate: bytes) -> None:
 
 
 def _configurations(url: str, certificate: bytes) -> list[Object]:
-    """What would be installed, for the Shoots of one namespace alone."""
+    """Installed configurations, restricted to the Shoots of one namespace."""
     generated = configurations(
         Webhooks(),
         Instance(mode=Mode.RUNTIME),
@@ -189,7 +189,7 @@ def _is_served(cluster: Cluster, definition: Object) -> bool:
 
 
 def _prepare(cluster: Cluster) -> None:
-    """What Shoots refer to, and a first Shoot."""
+    """Create the objects that Shoots refer to, and a first Shoot."""
     for obj in objects.demo_data():
         cluster.api.apply(objects.path(obj), obj)
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NOT_ASKED}})
@@ -203,13 +203,13 @@ def _is_defaulted(cluster: Cluster) -> bool:
 
 
 def shoot_in(namespace: str, name: str, **spec: Any) -> Object:
-    """Args: spec: fields besides those that all have."""
+    """Return a Shoot with the common fields and those of `spec`."""
     meta = {"name": name, "namespace": namespace}
     return {**SHOOTS.type_meta, "metadata": meta, "spec": {**_SPEC, **spec}}
 
 
 async def _fill(client: Client, *, shoots: int, seeds: int) -> None:
-    """Objects that look as if the webhooks had seen them, without asking these."""
+    """Create objects that look as if admitted by the webhooks, without calling these."""
     first = await client.get(SHOOTS, Key(_ASKED, _FIRST))
 
     async def seed(index: int) -> None:
@@ -266,7 +266,11 @@ def _loads(cluster: Cluster) -> list[Load]:
 
 
 def _demand_acceptance(server: Process, loads: list[Load], certificate: Path) -> None:
-    """A refusal might cost less. Raises LocalProcessError."""
+    """Check that the webhooks admit the load: a refusal might cost less.
+
+    Raises:
+        LocalProcessError: a webhook refuses.
+    """
     context = ssl.create_default_context(cafile=str(certificate))
     connection = http.client.HTTPSConnection(HOST, server.port, context=context, timeout=_PATIENCE_SECONDS)
     with contextlib.closing(connection):
@@ -281,7 +285,7 @@ def _demand_acceptance(server: Process, loads: list[Load], certificate: Path) ->
 
 
 def _applied(cluster: Cluster, directory: Path, count: int) -> Mapping[str, float]:
-    """Median seconds by namespace."""
+    """Median of the seconds by namespace."""
     seconds: dict[str, list[float]] = {_ASKED: [], _NOT_ASKED: []}
     for index in range(count):
         for namespace, found in seconds.items():

@@ -1,7 +1,7 @@
-"""The gardenlet of a seed without Shoots: what it asks of garden and seed, and what it takes of the machine.
+"""The gardenlet of a seed without Shoots: its requests to garden and seed, and its usage of the machine.
 
 Garden and seed are two clusters. Requests are counted by the process itself, since audit logs leave probes of an API
-server out; what it changes is counted in the audit logs.
+server out; its writes are counted in the audit logs.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _ORIGINALS = {
 
 
 class Gardenlet(Process):
-    """That of a box, which has started it."""
+    """Gardenlet of a box, which has started it."""
 
     def __init__(self, box: SeedBox, seed: Cluster) -> None:
         port = int(box.gardenlet.metrics.rpartition(":")[2].partition("/")[0])
@@ -51,7 +51,7 @@ class Gardenlet(Process):
         self._box.gardenlet.check()
 
     def requests_by_host(self) -> dict[tuple[str, str], int]:
-        """By host and method, without watches that are open."""
+        """Requests by host and method, without open watches."""
         found = Counter[tuple[str, str]]()
         for line in self.scrape().splitlines():
             if line.startswith("rest_client_requests_total{"):
@@ -60,7 +60,7 @@ class Gardenlet(Process):
         return found
 
     def requests(self, cluster: Cluster) -> int:
-        """To its API server, without watches that are open."""
+        """Requests to the API server of a cluster, without open watches."""
         host = f'host="{cluster.url.removeprefix("https://")}"'
         lines = [each for each in self.scrape().splitlines() if each.startswith("rest_client_requests_total{")]
         return int(sum(float(each.rpartition(" ")[2]) for each in lines if host in each))
@@ -68,14 +68,14 @@ class Gardenlet(Process):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A cluster, as the gardenlet asks it."""
+    """Cluster with the requests of the gardenlet to it."""
 
     cluster: Cluster
     audit: Audit
 
 
 class Phases:
-    """Measures one after the other, as `benchmarks.measuring.Meter`, in two clusters."""
+    """Measures phases one after the other, like `benchmarks.measuring.Meter`, in two clusters."""
 
     def __init__(self, gardenlet: Gardenlet, *sides: Side, originals: Mapping[str, str]) -> None:
         self._gardenlet, self._sides, self._originals = gardenlet, sides, originals
@@ -111,7 +111,7 @@ class Phases:
 
 
 async def measure(*, rest: float) -> Table:
-    """Args: rest: seconds."""
+    """Measure, with `rest` seconds of rest."""
     async with Cluster() as garden, Cluster(nodes=1) as seed:
         await asyncio.to_thread(make_garden, garden)
         with contextlib.closing(garden.audit()) as in_garden, contextlib.closing(seed.audit()) as in_seed:

@@ -1,7 +1,7 @@
-"""How long there is no leader when the leader ends: two agents with the Lease settings of the manifests, a change.
+"""Time without a leader after the leader ends: two agents with the Lease settings of the manifests, a change.
 
-The leader is ended, cleanly or by `kill -9`, and a Secret is changed after that. The Lease says when the successor has
-taken it, and the audit log of the API server when it wrote the object that the Secret describes.
+The leader is ended, cleanly or by `kill -9`, and a Secret is changed after that. The Lease states when the successor
+has taken it, and the audit log of the API server when it wrote the object that the Secret describes.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _COLUMNS = ("end of the leader", "hand-overs", "s until the Lease is taken (max)
 
 @dataclass(frozen=True, slots=True)
 class _HandOver:
-    """Seconds after the leader's end began."""
+    """Seconds after the start of the leader's end."""
 
     lease: float
     write: float
@@ -69,7 +69,7 @@ def _median_and_max(values: list[float]) -> str:
 
 
 class _Pair:
-    """One that leads, one that waits, and an object that follows the Secret."""
+    """Leading and waiting agent, and an object that follows the Secret."""
 
     def __init__(self, cluster: Cluster, audit: Audit, one: Agent, other: Agent) -> None:
         self._api = cluster.api

@@ -1,4 +1,4 @@
-"""Conditions follow what happens to workloads: how fast, with how many calls, and idle with none."""
+"""Conditions that follow changes of workloads: delay, number of calls, and no calls when idle."""
 
 import asyncio
 import statistics
@@ -37,7 +37,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What the manifests say."""
+    """Fields of the manifests that change."""
 
     image: str = "registry.example/image:1"
     replicas: int = 2
@@ -109,18 +109,18 @@ def _is_applied(conditions: dict[str, tuple[str, str, str]]) -> bool:
 
 @dataclass(slots=True)
 class Seen:
-    """What happened since the last `Follower.forget`."""
+    """Events since the last `Follower.forget`."""
 
     latencies: dict[str, list[float]] = field(default_factory=lambda: {HEALTHY: [], PROGRESSING: []})
     """Seconds, by condition."""
     changes: int = 0
-    """Of conditions: several at once count once, as they are one write."""
+    """Number of changes of conditions: several at once count once, as they are one write."""
     other_changes: int = 0
-    """Of anything else, without a change of a condition."""
+    """Number of changes of other fields, without a change of a condition."""
 
 
 class Follower(News):
-    """Made by `following`."""
+    """Follower of conditions and workloads; made by `following`."""
 
     def __init__(self, client: Client, caches: Caches, namespace: str) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class Follower(News):
         return {name.name: checksum for name, (_, checksum, _) in self._managed.items()}
 
     def count(self, *, status: dict[str, str] = _SETTLED, other_than: dict[str, str] | None = None) -> int:
-        """How many ManagedResources say so, of objects that are so, and with another checksum than that."""
+        """Number of ManagedResources that correctly report the status, with another checksum than given."""
         before = other_than or {}
         return sum(
             all(
@@ -284,7 +284,7 @@ class _Phases:
         await self._each(lambda i: self._client.create(MANAGED_RESOURCES, managed_resource(_name(i), _NAMESPACE)))
 
     async def _drain(self) -> None:
-        """No node takes pods any more, and those that are there go, but for the DaemonSets' as usual."""
+        """Make all nodes unschedulable, and evict their pods, except for those that DaemonSets run there as usual."""
         await self._cordon(is_cordoned=True)
         await asyncio.sleep(QUIET_SECONDS)  # the scheduler knows by now
         pods = await self._client.list(PODS, Selection(_NAMESPACE))
@@ -334,7 +334,7 @@ def _objects(name: str, version: _Version) -> list[Object]:
     containers = [{"name": "c", "image": version.image}]
     bodies: dict[str, Object] = {}
     for resource in WORKLOADS:
-        # Each kind has pods of its own; the label `app` says whose they are.
+        # Each kind has pods of its own; the label `app` identifies their owner.
         labels = {"app": name, "kind": resource.kind}
         pod: Object = {"containers": containers, "terminationGracePeriodSeconds": 0}
         template = {"metadata": {"labels": labels}, "spec": pod}

@@ -1,7 +1,7 @@
-"""The gardenlet of a seed with many extensions: what it takes to install them, and then to do nothing.
+"""The gardenlet of a seed with many extensions: cost of their installation, and of rest after that.
 
-The controller manager makes the ControllerInstallations, and the resource manager of the seed applies what the charts
-are rendered to. Each chart is another one, of a common size.
+The controller manager creates the ControllerInstallations, and the resource manager of the seed applies the rendered
+charts. Each chart is another one, of a common size.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ data: {{seed: {{{{ .Values.gardener.seed.name }}}}, word: {{{{ .Values.word }}}}
 _PREFIX = "extension-"
 _PATIENCE_SECONDS = 900.0
 _SETTLES_SECONDS = 45.0
-"""Until health checks that follow an installation are over."""
+"""Seconds until health checks that follow an installation are over."""
 
 
 async def measure(*, count: int, rest: float) -> Table:
-    """Args: rest: seconds."""
+    """Measure, with `rest` seconds of rest."""
     async with Cluster() as garden, Cluster(nodes=1) as seed:
         await asyncio.to_thread(make_garden, garden)
         with contextlib.closing(garden.audit()) as in_garden, contextlib.closing(seed.audit()) as in_seed:
@@ -68,7 +68,7 @@ async def measure(*, count: int, rest: float) -> Table:
 
 
 def _box(garden: Cluster, seed: Cluster) -> SeedBox:
-    """With a gardenlet that does install extensions."""
+    """Box with a gardenlet that installs extensions."""
     box = SeedBox(garden, seed, NAME)
     config = configuration(NAME, visible=True)
     del config["controllers"]
@@ -78,7 +78,7 @@ def _box(garden: Cluster, seed: Cluster) -> SeedBox:
 
 
 def _chart(number: int) -> str:
-    """Packed, as a ControllerDeployment has it."""
+    """Packed chart, as a ControllerDeployment has it."""
     files = {"Chart.yaml": f"apiVersion: v1\nname: extension-{number}\nversion: 0.1.0\n"}
     for each in range(_FILES):
         padding = hashlib.shake_256(f"{number}/{each}".encode()).hexdigest(_PADDING_BYTES // 2)
@@ -121,7 +121,7 @@ def _renderings(gardenlet: Gardenlet) -> int:
 
 
 def _change(garden: Cluster, gardenlet: Gardenlet, *, until: int) -> None:
-    """Args: until: charts rendered."""
+    """Change the charts, and wait until the gardenlet has rendered `until` charts."""
     body = {"helm": {"values": {"more": "goodbye"}}}
     garden.api.patch(CONTROLLER_DEPLOYMENTS.path(name=f"{_PREFIX}0"), body)
     wait_until(

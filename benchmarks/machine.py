@@ -1,4 +1,4 @@
-"""On what was measured."""
+"""Description of the machine."""
 
 import os
 import platform

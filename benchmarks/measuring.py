@@ -1,4 +1,4 @@
-"""What sections have in common: a cluster with an agent, a client of their own, and a meter of what the agent uses."""
+"""Common parts of sections: a cluster with an agent, a client of their own, and a meter of the agent's usage."""
 
 import asyncio
 import contextlib
@@ -21,17 +21,17 @@ from kube.runtime.transport import Transport
 from localprocesses.local import LocalProcessError, wait_until
 
 QUIET_SECONDS = 3.0
-"""Until what follows a phase is over, such as health checks and events."""
+"""Seconds until consequences of a phase are over, such as health checks and events."""
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _NO_NEWS_SECONDS = 5.0
-"""After so long it is looked all the same: what is waited for may have raised an error meanwhile."""
+"""Seconds without a change until the next check: the condition may have raised an error meanwhile."""
 
 
 @asynccontextmanager
 async def running(
     *, nodes: int = 0, controllers: Mapping[str, Any] | None = None, sections: Mapping[str, Any] | None = None
 ) -> AsyncIterator[tuple[Cluster, Agent, Audit]]:
-    """A cluster that serves ManagedResources, an agent that is yet to be started, and what the API server is asked."""
+    """Cluster that serves ManagedResources, agent that is not started yet, and audit log of the API server."""
     async with Cluster(nodes=nodes) as cluster:
         await asyncio.to_thread(install_crd, cluster)
         with (
@@ -44,7 +44,7 @@ async def running(
 
 @asynccontextmanager
 async def connected(cluster: Cluster, *, namespaces: Sequence[str] = ()) -> AsyncIterator[tuple[Client, Caches]]:
-    """A client whose calls do not count as the agent's, and its caches, of all namespaces unless some are named."""
+    """Client whose calls do not count as the agent's, and its caches, of all namespaces unless some are named."""
     async with Transport(load_kubeconfig(cluster.kubeconfig)) as transport:
         client = Client(transport, user_agent="benchmark")
         caches = Caches(client, namespaces=namespaces)
@@ -55,7 +55,7 @@ async def connected(cluster: Cluster, *, namespaces: Sequence[str] = ()) -> Asyn
 
 
 async def start(agent: Agent) -> float:
-    """Returns the moment of the start; the agent is ready, leads, and has said so."""
+    """Start the agent, wait until it leads and is quiet, and return the time of the start."""
     began = agent.start()
     await asyncio.to_thread(agent.wait_until_ready)
     await asyncio.sleep(QUIET_SECONDS)
@@ -63,9 +63,9 @@ async def start(agent: Agent) -> float:
 
 
 async def passed(agent: Program, passes: int, controller: str = "managedresource", *, within: float = 600.0) -> None:
-    """Returns when it has reconciled so often.
+    """Wait until the controller has made that many passes.
 
-    Asks seldom enough: with many ManagedResources, an answer costs the agent a tenth of a second.
+    Polls are rare enough: with many ManagedResources, an answer costs the agent a tenth of a second.
     """
 
     def have_passed() -> bool:
@@ -80,13 +80,13 @@ async def passed(agent: Program, passes: int, controller: str = "managedresource
 
 
 class News:
-    """Waits until something holds, and looks whenever it is notified of a change."""
+    """Waits until a condition holds, and checks it at each notification of a change."""
 
     def __init__(self) -> None:
         self._news = asyncio.Event()
 
     def notify(self, _: object) -> None:
-        """To be subscribed to stores."""
+        """Notify of a change; to subscribe to stores."""
         self._news.set()
 
     async def until(
@@ -98,9 +98,10 @@ class News:
         pause: float = 0.0,
         explain: Callable[[], str] = str,
     ) -> float:
-        """Returns the moment; LocalProcessError, with the explanation, if it never comes.
+        """Return the time when the condition holds; checks are at least `pause` seconds apart, for expensive ones.
 
-        There are at least `pause` seconds between two looks at it, for where it takes long to find out.
+        Raises:
+            LocalProcessError: it never holds; with the explanation.
         """
         try:
             async with asyncio.timeout(within):
@@ -116,13 +117,13 @@ class News:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """What the agent took for it; memory in MiB."""
+    """Usage of the agent in a phase; memory in MiB."""
 
     name: str
     calls: dict[tuple[str, str], int]
     seconds: float | None
     ready: float | None = None
-    """Seconds until /readyz was good, after a start."""
+    """Seconds until /readyz succeeded, after a start."""
     cpu: float
     resident: float
     peak: float
@@ -134,7 +135,7 @@ class Phase:
 
 
 class Meter:
-    """Measures phases one after the other; `user_agent` is with what the user agent of its calls begins."""
+    """Measures phases one after the other; `user_agent` is the prefix of the user agent of its calls."""
 
     def __init__(self, agent: Program, audit: Audit, *, user_agent: str = USER_AGENT) -> None:
         self._agent = agent
@@ -144,7 +145,7 @@ class Meter:
         self._cpu, self._began = 0.0, 0.0
 
     def start(self, *, fresh: bool = False) -> None:
-        """Args: fresh: the process is yet to start; all that it uses counts."""
+        """Begin a phase; with `fresh` the process is not started yet, and all its usage counts."""
         if not fresh:
             self._agent.forget_peak()
         self.mark = self._audit.mark()
@@ -152,7 +153,7 @@ class Meter:
         self._began = time.monotonic()
 
     def calls(self) -> dict[tuple[str, str], int]:
-        """Those of the agent, by verb and resource."""
+        """Calls of the agent, by verb and resource."""
         return self._audit.count(since=self.mark, user_agent=self._user_agent)
 
     async def stop(
@@ -164,7 +165,7 @@ class Meter:
         note: str = "",
         quiet: float = QUIET_SECONDS,
     ) -> Phase:
-        """The phase was over `at` that moment; what the agent does just after that counts as calls and CPU."""
+        """End the phase `at` that time; calls and CPU of the agent just after that count."""
         await asyncio.sleep(quiet)
         return Phase(
             name=name,
@@ -178,7 +179,7 @@ class Meter:
         )
 
     async def restart(self, *, passes: int, controller: str = "managedresource", within: float = 600.0) -> Phase:
-        """Until the agent has reconciled so often; with all the CPU that the process has used by then."""
+        """Restart the agent, and wait for its passes; all CPU of the process until then counts."""
         await asyncio.to_thread(self._agent.stop)
         self.start(fresh=True)
         self._began = self._agent.start()
@@ -189,5 +190,5 @@ class Meter:
 
 
 def writes(counts: Mapping[tuple[str, str], int]) -> int:
-    """Those that change something, without Events."""
+    """Number of calls that write, without Events."""
     return sum(n for (verb, resource), n in counts.items() if verb in WRITES and resource != "events")

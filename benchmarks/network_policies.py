@@ -1,4 +1,4 @@
-"""NetworkPolicies of many Services in many namespaces: what converging costs, and what a change costs after that."""
+"""NetworkPolicies of many Services in many namespaces: cost of converging, and of a change after that."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 900.0
 
 
 class Policies(News):
-    """All that there are."""
+    """All existing policies."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Policies(News):
         self._store.subscribe(self.notify)
 
     async def are(self, count: int, *, among_them: Key | None = None, within: float = _PATIENCE_SECONDS) -> float:
-        """Returns the moment when there are so many."""
+        """Return the time when there are exactly `count` policies."""
         await self._store.synced.wait()
         return await self.until(
             lambda: len(self._store) == count and (among_them is None or self._store.get(among_them) is not None),
@@ -41,12 +41,12 @@ class Policies(News):
 
 
 def namespace(name: str, *, is_client: bool = True) -> Object:
-    """Args: is_client: whether its pods are let in by Services that are open to others."""
+    """Namespace; `is_client`: Services open to others let in its pods."""
     return {"metadata": {"name": name, "labels": _LABELS if is_client else {}}}
 
 
 def service(name: str, of: str, *, is_open: bool = True) -> Object:
-    """A Service of one port in the namespace `of`."""
+    """Service of one port in the namespace `of`."""
     marks = {NAMESPACE_SELECTORS: json.dumps([{"matchLabels": _LABELS}])} if is_open else {}
     return {
         "metadata": {"name": name, "namespace": of, "annotations": marks},
@@ -55,7 +55,7 @@ def service(name: str, of: str, *, is_open: bool = True) -> Object:
 
 
 async def measure(*, namespaces: int, services: int, open_services: int, rest: float) -> Table:
-    """With so many namespaces, and Services spread over them, some of which let in clients of all namespaces."""
+    """Measure with Services spread over the namespaces; the open ones let in clients of all namespaces."""
     async with running(controllers=CONTROLLERS) as (cluster, agent, audit), connected(cluster) as (client, caches):
         policies = Policies(caches)
 
@@ -81,7 +81,7 @@ class _Phases:
         self._client, self._policies, self._agent, self._meter = client, policies, agent, meter
 
     async def rows(self, pairs: int, grown: int, last: tuple[str, str], rest: float) -> AsyncIterator[tuple[str, ...]]:
-        """Args: pairs, grown: of policies, before and after a namespace more; last: a Service and its namespace."""
+        """Measure; `pairs` and `grown` are pairs of policies, without and with one more namespace, `last` a Service."""
         client, (name, of) = self._client, last
         ports = {"spec": {"ports": [{"port": 80, "targetPort": 9}]}}
         label = {"metadata": {"labels": {"unrelated": "x"}}}
@@ -111,7 +111,7 @@ class _Phases:
         among_them: Key | None = None,
         fresh: bool = False,
     ) -> tuple[str, ...]:
-        """Acts, waits until the policies are there, and says what that cost the agent."""
+        """Act, wait for the policies, and return the cost for the agent."""
         self._meter.start(fresh=fresh)
         await act()
         at = await self._policies.are(2 * pairs, among_them=among_them)

@@ -1,7 +1,7 @@
-"""Many Nodes that join at once: when their taints go, how the delays of their agents are spread, and what that costs.
+"""Many Nodes that join at once: delay of the removal of taints, spread of the delays of their agents, and cost.
 
 Each Node has pods of three critical DaemonSets, made by the DaemonSet controller, bound by the scheduler and run by a
-played kubelet. A watch shows when the last of them became ready, and when the taint was gone.
+simulated kubelet. A watch shows when the last of them became ready, and when the taint was gone.
 """
 
 import asyncio
@@ -62,14 +62,14 @@ def _pod(obj: Object) -> _Pod:
 
 
 class _Seen(News):
-    """Moments, by the name of the Node."""
+    """Times by the name of the Node."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ready: dict[str, float] = {}
-        """When the last of its pods became ready."""
+        """Time when the last of its pods became ready."""
         self.free: dict[str, float] = {}
-        """When its taint was gone."""
+        """Time when its taint was gone."""
         self.delays: dict[str, str | None] = {}
 
     def node(self, change: Change[NodeState]) -> None:
@@ -135,7 +135,7 @@ async def _phases(meter: Meter, client: Client, seen: _Seen, count: int) -> list
 
 
 async def _stopped(meter: Meter, name: str, *, at: float, note: str) -> Phase:
-    """Events are written one after the other, some time after what they are about: waits for all of them."""
+    """End the phase after all Events, which are written one after the other, some time after their cause."""
     before: dict[tuple[str, str], int] | None = None
     while before != (calls := meter.calls()):
         before = calls
@@ -150,7 +150,7 @@ def _row(phase: Phase, *, nodes: int) -> tuple[str, ...]:
 
 
 async def make_components(client: Client) -> list[Object]:
-    """DaemonSets that each Node waits for."""
+    """Create DaemonSets that each Node waits for."""
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": _ACCOUNT, "namespace": NAMESPACE}})
     return [await client.create(DAEMON_SETS, _daemon_set(f"critical-{index}")) for index in range(_COMPONENTS)]
 
@@ -168,10 +168,7 @@ def _daemon_set(name: str) -> Object:
 
 
 async def join(client: Client, indexes: Iterable[int], *, components: Iterable[Object] = ()) -> None:
-    """Nodes with the taint.
-
-    Args: components: DaemonSets whose pods are put there; none: their controller does that.
-    """
+    """Create Nodes with the taint, and pods of `components` on them; by default their controller creates those."""
     owners = list(components)
 
     async def one(index: int) -> None:
@@ -192,7 +189,7 @@ async def join(client: Client, indexes: Iterable[int], *, components: Iterable[O
 
 
 def _pod_of(daemon_set: Object, node: str) -> Object:
-    """As the DaemonSet controller and the scheduler leave it."""
+    """Pod as the DaemonSet controller and the scheduler leave it."""
     template = daemon_set["spec"]["template"]
     name = daemon_set["metadata"]["name"]
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": uid(daemon_set), "controller": True}

@@ -1,4 +1,4 @@
-"""Follows ManagedResources and ConfigMaps by watches, and waits until something holds."""
+"""Follow ManagedResources and ConfigMaps by watches, and wait until a condition holds."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from kube.runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is kept of a ManagedResource."""
+    """Cached fields of a ManagedResource."""
 
     applied: bool
     checksum: str
@@ -36,7 +36,7 @@ def _version(obj: Object) -> str:
 
 
 class Observer(News):
-    """Made by `observing`."""
+    """Observer of ManagedResources and ConfigMaps; made by `observing`."""
 
     def __init__(self, client: Client, caches: Caches, *, objects: bool) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Observer(News):
         return {name.name: state.checksum for name, state in self._managed.items()}
 
     def applied(self, size: int, *, other_than: dict[str, str] | None = None) -> int:
-        """How many are applied completely, with another checksum than that."""
+        """Number of completely applied ManagedResources, with another checksum than given."""
         before = other_than or {}
         return sum(
             state.applied and state.listed == size and state.checksum != before.get(name.name)
@@ -67,7 +67,7 @@ class Observer(News):
         return len(self._managed)
 
     def is_repaired(self, drifted: Object, version: str) -> bool:
-        """Whether a ConfigMap was changed again since it was as given, and is of this version now."""
+        """Whether a ConfigMap was changed again after the given state, and has this version now."""
         if self._config_maps is None:
             return False
         known = self._config_maps.version(key(drifted)), self._config_maps.get(key(drifted))
@@ -76,7 +76,7 @@ class Observer(News):
 
 @asynccontextmanager
 async def observing(cluster: Cluster, *namespaces: str, objects: bool = True) -> AsyncIterator[Observer]:
-    """Args: objects: whether ConfigMaps are followed, too."""
+    """Observe the namespaces, with ConfigMaps if `objects` is set."""
     async with connected(cluster, namespaces=namespaces) as (client, caches):
         observer = Observer(client, caches, objects=objects)
         await observer.synced()

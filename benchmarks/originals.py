@@ -1,4 +1,4 @@
-"""What the original took, measured once with the same load; see the introduction of the report."""
+"""Figures of the original, measured once with the same load; see the introduction of the report."""
 
 from dataclasses import dataclass
 

@@ -26,7 +26,7 @@ class Panel:
 
     Args:
         curves: by their name, which is shown if there are several.
-        shaded: stretches of the horizontal axis in which another thing happens.
+        shaded: stretches of the horizontal axis for another phase.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Panel:
 
 
 def draw(file: Path, title: str, panels: Sequence[Panel]) -> None:
-    """A picture of all panels."""
+    """Draw a picture of all panels."""
     rows = -(-len(panels) // _COLUMNS)
     columns = min(len(panels), _COLUMNS)
     figure, axes = plt.subplots(rows, columns, figsize=(_PANEL[0] * columns, _PANEL[1] * rows), squeeze=False)

@@ -1,11 +1,11 @@
-"""The programs that are measured, as processes, with what they use of the machine.
+"""The measured programs, as processes, with their usage of the machine.
 
     with Agent(cluster, directory) as agent:
         agent.start()
         agent.wait_until_ready()
         before = agent.cpu_seconds()
 
-At the end of the block they are ended, killed if need be.
+At the end of the block they are ended, killed if necessary.
 """
 
 import contextlib
@@ -51,16 +51,16 @@ PATIENT_ELECTION = {
     "renewDeadline": "100s",
     "retryPeriod": "2s",
 }
-"""For long runs: where other work takes the CPU for seconds, a Lease of 15 seconds is lost."""
+"""Election for long runs: if other work takes the CPU for seconds, a Lease of 15 seconds is lost."""
 
 
 class Process:
     """`python -m COMMAND`, with its output in the file `log`.
 
     Args:
-        port: where it serves HTTPS, if it does.
-        probes: the port of its probes; without one it is ready when `port` takes connections.
-        metrics: the port of its metrics.
+        port: port for HTTPS, if it serves any.
+        probes: port of its probes; without one it is ready when `port` accepts connections.
+        metrics: port of its metrics.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Returns the moment of its start, as `time.monotonic` counts."""
+        """Start the process, and return the time by `time.monotonic`."""
         started = time.monotonic()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -95,7 +95,7 @@ class Process:
         return started
 
     def wait_until_ready(self) -> float:
-        """Returns the moment when it was."""
+        """Wait until it is ready, and return the time."""
 
         def is_ready() -> bool:
             self.check()
@@ -111,12 +111,16 @@ class Process:
             return connection.connect_ex((HOST, self.port)) == 0
 
     def check(self) -> None:
-        """Raises LocalProcessError if it does not run."""
+        """Check that the process runs.
+
+        Raises:
+            LocalProcessError: it has ended.
+        """
         if self._running.poll() is not None:
             raise LocalProcessError(f"{self._command[0]} ended with {self._running.returncode}; {self.log_end()}")
 
     def stop(self) -> None:
-        """As a kubelet would."""
+        """End the process like a kubelet."""
         if self._process is None:
             return
         self._process.terminate()
@@ -128,7 +132,7 @@ class Process:
         self._process = None
 
     def end(self, by: signal.Signals) -> None:
-        """Returns when it has ended."""
+        """Send the signal, and wait for the end."""
         self._running.send_signal(by)
         self._running.wait(_STOP_SECONDS)
         self._process = None
@@ -144,7 +148,7 @@ class Process:
 
     @property
     def log(self) -> str:
-        """All that it has written."""
+        """All its output."""
         return self._log.read_text(errors="replace")
 
     # --- what it uses
@@ -162,7 +166,7 @@ class Process:
         return self._memory("VmRSS")
 
     def peak_mib(self) -> float:
-        """The highest since the start or `forget_peak`."""
+        """Maximum since the start or `forget_peak`."""
         return self._memory("VmHWM")
 
     def forget_peak(self) -> None:
@@ -170,13 +174,13 @@ class Process:
             Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     def scrape(self) -> str:
-        """What it answers at `/metrics`."""
+        """Answer at `/metrics`."""
         with urllib.request.urlopen(f"http://{HOST}:{self._metrics}/metrics", timeout=10) as answer:
             text: str = answer.read().decode()
         return text
 
     def metric(self, begin: str) -> float:
-        """The sum of the series that begin so."""
+        """Sum of the series with this prefix."""
         return sum(float(line.rpartition(" ")[2]) for line in self.scrape().splitlines() if line.startswith(begin))
 
     @property
@@ -195,12 +199,12 @@ class Process:
 
 
 class Program(Process):
-    """One of the programs of `python -m agent`, with ports of its own; its files go into `directory`.
+    """Program of `python -m agent`, with ports of its own; its files go into `directory`.
 
     Args:
-        settings: its configuration, but for the addresses of its servers.
-        kubeconfig: how it reaches its cluster.
-        name: of its files.
+        settings: its configuration, without the addresses of its servers.
+        kubeconfig: access to its cluster.
+        name: name of its files.
     """
 
     def __init__(self, settings: Mapping[str, Any], *, directory: Path, kubeconfig: Path, name: str) -> None:
@@ -217,17 +221,17 @@ class Program(Process):
         return super().start()
 
     def passes(self, controller: str = "managedresource") -> int:
-        """How often it has reconciled."""
+        """Number of passes of a controller."""
         return int(self.metric(f'controller_runtime_reconcile_total{{controller="{controller}"'))
 
 
 class Agent(Program):
-    """The resource manager of a cluster that is source and target.
+    """Resource manager of a cluster that is source and target.
 
     Args:
-        controllers: blocks of the section `controllers` of its configuration, besides those that are always there.
-        sections: other sections, in place of those that are always there.
-        kubeconfig: how it reaches the cluster, if not as the administrator.
+        controllers: further blocks of the section `controllers` of its configuration.
+        sections: other sections, in place of the default ones.
+        kubeconfig: access to the cluster, by default as its administrator.
     """
 
     def __init__(
@@ -249,7 +253,7 @@ class Agent(Program):
 
 
 def make_certificate(directory: Path) -> None:
-    """A certificate for this machine, as a server wants it; clients that trust this file trust the server."""
+    """Create a certificate of a server on this machine; clients that trust this file trust the server."""
     pair = serving_pair([HOST])
     (directory / "tls.crt").write_bytes(pair.certificate)
     (directory / "tls.key").write_bytes(pair.key)
@@ -263,13 +267,15 @@ def bare_server(directory: Path) -> Process:
 def admission_server(
     cluster: Cluster, directory: Path, webhooks: Mapping[str, Any], *, kubeconfig: Path | None = None
 ) -> Process:
-    """With metrics, and logging as usual; reaches the cluster as its administrator by default."""
+    """Admission server with metrics and usual logging; its access to the cluster is by default that of the
+    administrator.
+    """
     file = {name: CONFIG[name] for name in ("apiVersion", "kind", "leaderElection")} | {"webhooks": webhooks}
     return _webhook_server(cluster, directory, file, kubeconfig=kubeconfig)
 
 
 def garden_webhooks(cluster: Cluster, directory: Path) -> Process:
-    """As `admission_server`, for the garden API."""
+    """Like `admission_server`, for the garden API."""
     return _webhook_server(cluster, directory, {"apiVersion": COMPONENT.api_version, "kind": COMPONENT.kind})
 
 

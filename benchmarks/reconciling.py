@@ -17,7 +17,7 @@ from kube.objects import key
 _NAMESPACE, _BARE_NAMESPACE = "benchmark", "benchmark-bare"
 _DRIFT_SECONDS = 120.0
 _LAST_LOOK_SECONDS = 65.0
-"""By then each ManagedResource has been looked at once more because of the change."""
+"""Seconds until each ManagedResource has had another pass because of the change."""
 
 
 async def measure(*, count: int, size: int, rest: float, drifted: int) -> Table:
@@ -67,7 +67,7 @@ async def _phases(meter: Meter, observer: Observer, work: Workload, *, rest: flo
 
 
 async def _drift(observer: Observer, work: Workload, drifted: int) -> list[float]:
-    """Seconds until each of the objects that were changed by hand, all at once, is as it was."""
+    """Seconds until each object changed by hand, all at once, is repaired."""
 
     async def one(index: int) -> float:
         began = time.monotonic()

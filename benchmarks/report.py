@@ -1,4 +1,4 @@
-"""Tables, as they are printed and as they stand in the report."""
+"""Tables, in their printed form and in that of the report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,10 +1,10 @@
 """A gardenlet that starts on a seed with many Shoots, all of which are due.
 
-Most of them sleep, so that there are objects and no processes; some run on this computer. Some have failed: those are
-tried again by another version alone.
+Most of them are hibernated, so that there are objects and no processes; some run on this computer. Some have failed:
+those are only tried again by another version.
 
-It is the same version first, then another one. Calls are those in the audit logs, by the second in which the API server
-got them, watches and Leases included. Meanwhile a probe asks ten times a second whether the process lives.
+The first restart has the same version, the second one another. Calls are those in the audit logs, by the second in
+which the API server got them, watches and Leases included. Meanwhile a liveness probe is sent ten times a second.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 1800.0
 _AT_ONCE = 15
 _PROBE_SECONDS, _SCRAPE_SECONDS = 0.1, 1.0
 _RENEWED_SECONDS = 2.0
-"""Between two renewals of the Lease of the Seed, and of the lock of the leader."""
+"""Seconds between two renewals of the Lease of the Seed, and of the lock of the leader."""
 _COLUMNS = (
     *(
         "version",
@@ -51,7 +51,7 @@ _COLUMNS = (
 
 
 async def measure(*, asleep: int, awake: int, failed: int) -> Table:
-    """Args: failed: of those that sleep."""
+    """Measure; `failed` of the sleeping Shoots have failed."""
     async with meadow() as place:
         await asyncio.to_thread(place.create, [f"awake-{number_}" for number_ in range(awake)])
         names = [f"asleep-{number_:03}" for number_ in range(asleep)]
@@ -103,7 +103,7 @@ def _restarted(place: Meadow, failed: Sequence[str], name: str, *arguments: str)
 
 
 def _fail(place: Meadow, names: Sequence[str]) -> None:
-    """As if this version had given them up."""
+    """Mark Shoots as given up by this version."""
     shoots: dict[str, Object] = {key(each).name: each for each in place.shoots()}
     for name in names:
         operation = {**last_operation(shoots[name]), "state": operations.FAILED, "description": "It is given up."}
@@ -124,7 +124,12 @@ def _done_at(shoot: Object) -> datetime:
 
 @dataclass(slots=True)
 class _Seen:
-    """Attributes: answers: seconds that each probe took; bad: how many said that it does not live."""
+    """Probes of the process.
+
+    Attributes:
+        answers: seconds of each probe.
+        bad: number of failed probes.
+    """
 
     answers: list[float] = field(default_factory=list)
     bad: int = 0
@@ -133,7 +138,7 @@ class _Seen:
 
 @contextmanager
 def _watched(place: Meadow, probes: str) -> Iterator[_Seen]:
-    """Args: probes: host and port."""
+    """Probe the process during the block; `probes` is host and port."""
     seen, ends = _Seen(), threading.Event()
 
     def ask() -> None:
@@ -171,7 +176,7 @@ def _rate(calls: Sequence[Call], seconds: float) -> str:
 
 
 def _late(calls: Iterable[Call], *, since: datetime) -> list[float]:
-    """By how many seconds renewals of the Lease in this cluster came later than they should."""
+    """Seconds by which renewals of the Lease in this cluster were late."""
     renewals = (each for each in calls if each.resource == "leases" and each.verb in ("update", "patch"))
     moments = sorted(moment for each in renewals if (moment := _received(each)) >= since)
     return [max(0.0, (after - before).total_seconds() - _RENEWED_SECONDS) for before, after in pairwise(moments)]

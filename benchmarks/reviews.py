@@ -1,4 +1,4 @@
-"""Admission requests as API servers send them, one for each webhook that is measured, of the usual size."""
+"""Admission requests as API servers send them, one for each measured webhook, of the usual size."""
 
 import json
 from collections.abc import Mapping
@@ -28,12 +28,12 @@ WEBHOOKS: Mapping[str, Any] = {
         "podTolerations": [{"key": "system", "operator": "Exists"}],
     },
 }
-"""The section of the configuration that all of these need."""
+"""Section of the configuration that all of these need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is sent to one path."""
+    """Request for one path."""
 
     webhook: str
     path: str
@@ -76,7 +76,7 @@ _REPLICA_SET_CONTROLLER = {
 def review(
     obj: Mapping[str, Any], resource: Resource, *, user: Mapping[str, Any], old: Mapping[str, Any] | None = None
 ) -> bytes:
-    """A creation, or with `old` an update."""
+    """Review of a creation, or with `old` of an update."""
     kinds = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     resources = {"group": resource.group, "version": resource.version, "resource": resource.plural}
     options = "CreateOptions" if old is None else "UpdateOptions"

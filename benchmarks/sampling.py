@@ -1,4 +1,4 @@
-"""What a process holds and does, as the kernel and its own `/metrics` report it."""
+"""Resources and activity of a process, as the kernel and its own `/metrics` report them."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A moment of a process."""
+    """State of a process at one time."""
 
     at: float
     """Seconds since the run began."""
@@ -28,7 +28,7 @@ class Sample:
 
 
 def sample(pid: int, metrics: str, *, at: float) -> Sample:
-    """Args: metrics: what the process answers at `/metrics`."""
+    """Take a sample; `metrics` is the answer of the process at `/metrics`."""
     proc = Path(f"/proc/{pid}")
     status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
     fields = (proc / "stat").read_text().rpartition(")")[2].split()
@@ -47,7 +47,7 @@ def sample(pid: int, metrics: str, *, at: float) -> Sample:
 
 
 def sums_of(metrics: str) -> dict[str, float]:
-    """The sum over all series of each name."""
+    """Sum over all series of each name."""
     sums: dict[str, float] = {}
     for line in metrics.splitlines():
         if line and not line.startswith("#"):
@@ -58,7 +58,7 @@ def sums_of(metrics: str) -> dict[str, float]:
 
 
 Curve = Sequence[tuple[float, float]]
-"""Moments and values."""
+"""Times and values."""
 
 
 def _level(name: str) -> Callable[[Sequence[Sample]], Curve]:
@@ -66,7 +66,7 @@ def _level(name: str) -> Callable[[Sequence[Sample]], Curve]:
 
 
 def _rate(name: str, *, factor: float = 1.0, seconds: float = 60.0) -> Callable[[Sequence[Sample]], Curve]:
-    """How fast a count grows: over a minute, since what happens in turns would look like noise."""
+    """Growth rate of a count over a minute, since activity in turns would look like noise."""
 
     def curve(samples: Sequence[Sample]) -> Curve:
         return [
@@ -95,4 +95,4 @@ SERIES: Mapping[str, Callable[[Sequence[Sample]], Curve]] = {
     "CPU, % of a core": _rate("cpu", factor=100.0),
     "API calls a minute": _rate("calls", factor=60.0),
 }
-"""What is checked and plotted."""
+"""Series that are checked and plotted."""

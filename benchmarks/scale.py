@@ -1,4 +1,4 @@
-"""`python -m benchmarks scale`: how the agent's cost grows with what it looks after.
+"""`python -m benchmarks scale`: the agent's cost by the number of objects.
 
 One curve for each way to grow, with several points each; the slopes are fitted, and reported with the pictures. Points
 that would take too long are marked as such.
@@ -32,13 +32,13 @@ from localprocesses.local import LocalProcessError
 _NAMESPACE = "benchmark"
 _SECTIONS = {"leaderElection": PATIENT_ELECTION}
 _CLIENTS = 5
-"""Namespaces from which each Service is reached, besides its own."""
+"""Number of namespaces from which each Service is reached, without its own."""
 _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Seconds: for everything to come into being, and of rest."""
+    """Maximum seconds until everything exists, and seconds of rest."""
 
     most: float
     rest: float
@@ -49,9 +49,9 @@ class Point:
     """Times in seconds, memory in MiB."""
 
     count: int
-    """Of what grows."""
+    """Number of the growing objects."""
     objects: int
-    """Of all that is managed."""
+    """Number of all managed objects."""
     seconds: float
     calls: int
     cpu: float
@@ -61,7 +61,7 @@ class Point:
     rest_calls: int
     ready: float
     looked_at: float
-    """Until everything was looked at once after a restart."""
+    """Seconds until everything was reconciled once after a restart."""
     restart_cpu: float
     restart_peak: float
     restart_writes: int
@@ -79,12 +79,12 @@ Measure = Callable[[int, Bounds], Awaitable[Point | Missed]]
 
 
 def by_count(size: int) -> Measure:
-    """So many ManagedResources of `size` objects."""
+    """Measure by the number of ManagedResources of `size` objects."""
     return lambda count, bounds: _managed(count, count=count, size=size, bounds=bounds)
 
 
 def by_size(count: int) -> Measure:
-    """`count` ManagedResources of so many objects."""
+    """Measure by the size of `count` ManagedResources."""
     return lambda size, bounds: _managed(size, count=count, size=size, bounds=bounds)
 
 
@@ -115,7 +115,7 @@ async def _managed(grown: int, *, count: int, size: int, bounds: Bounds) -> Poin
 
 
 async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
-    """So many Nodes that wait for the pods of three DaemonSets.
+    """Measure with `count` Nodes that wait for the pods of three DaemonSets.
 
     The pods come with their Nodes: the DaemonSet controller would need all of the machine for thousands of Nodes.
     """
@@ -146,7 +146,7 @@ async def by_nodes(count: int, bounds: Bounds) -> Point | Missed:
 
 
 async def by_services(count: int, bounds: Bounds) -> Point | Missed:
-    """So many Services in a tenth as many namespaces, with two policies for each of six namespaces."""
+    """Measure with `count` Services in a tenth as many namespaces, with two policies for each of six namespaces."""
     spread = max(count // 10, _CLIENTS + 1)
     async with (
         running(controllers=network_policies.CONTROLLERS, sections=_SECTIONS) as (cluster, agent, audit),
@@ -244,7 +244,7 @@ _COSTS: Mapping[str, Callable[[Point], float]] = {
     "idle memory, MiB": lambda point: point.resident,
     "restart: CPU, s": lambda point: point.restart_cpu,
 }
-"""What is fitted and drawn."""
+"""Fitted and plotted costs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -258,12 +258,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:
-    """The report; it has no thresholds."""
+    """Return the report; it has no thresholds."""
     parts = [_introduction(machine.description())]
     for curve in CURVES:
         if not options.curves or curve.name in options.curves:
             parts.append(_section(curve, await _measure(curve, options), options.images))
-            if options.output is not None:  # what is there already, should it end before its time
+            if options.output is not None:  # the points so far, in case it ends early
                 options.output.write_text("\n".join(parts))
     return "\n".join(parts), True
 
@@ -321,7 +321,7 @@ def _titled(name: str, drawn: Sequence[tuple[float, float]]) -> str:
 
 
 def _in_words(points: Sequence[Point], cost: Callable[[Point], float]) -> str:
-    """Its exponent, over all and in the last step, and what one object more costs."""
+    """Exponent, over all and in the last step, and cost of one more object."""
     pairs = [(point.count, cost(point)) for point in points]
     fit, last = power(pairs), steps(pairs)[-1:]
     each = marginal([(point.objects, cost(point)) for point in points])
@@ -350,26 +350,26 @@ class Fit:
 
 
 def power(points: Sequence[tuple[float, float]]) -> Fit | None:
-    """By least squares of the logarithms; None for fewer than two counts, or costs that are not above 0."""
+    """Fit by least squares of the logarithms; None for fewer than two counts, or costs that are not above 0."""
     logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
     line = _line(logs)
     return None if line is None else Fit(exponent=line[1], factor=math.exp(line[0]))
 
 
 def marginal(points: Sequence[tuple[float, float]]) -> float | None:
-    """What one more costs: the slope of the line through all points."""
+    """Cost of one more: the slope of the line through all points."""
     line = _line(points)
     return None if line is None else line[1]
 
 
 def steps(points: Sequence[tuple[float, float]]) -> list[float]:
-    """The exponent from each point to the next: a cost that begins to grow faster shows in the last ones."""
+    """Exponent from each point to the next: a cost that begins to grow faster shows in the last ones."""
     fits = [power(pair) for pair in pairwise(points)]
     return [fit.exponent for fit in fits if fit is not None]
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Its height at 0, and its slope; None if all points are at one place."""
+    """Height at 0 and slope of the line; None if all points are at one place."""
     if len({x for x, _ in points}) < 2:
         return None
     slope, height = statistics.linear_regression(*zip(*points, strict=True))

@@ -1,4 +1,4 @@
-"""The scheduler: how fast Shoots get Seeds and what that costs, whether Seeds fill up exactly, and who waits for room.
+"""The scheduler: rate and cost of placing Shoots, whether Seeds fill up exactly, and Shoots that wait for room.
 
 Seeds are ready, and no gardenlet works on the Shoots that they get.
 """
@@ -31,7 +31,7 @@ from kube.runtime.client import Client
 _USER_AGENT = "gardener-scheduler/"
 _NAMESPACE = "garden-dev"
 _FULL, _OF_FULL, _PLACES = 4, 200, 40
-"""Seeds, Shoots for them, and how many Shoots each may have."""
+"""Number of Seeds, of Shoots for them, and of places of each Seed."""
 _ROUNDS = 10
 _COLUMNS = ("what", "Shoots", "s", "a second", "calls", "each", "CPU s", "ms each", "RSS (peak) MiB", "the original")
 _ORIGINALS = {
@@ -43,7 +43,7 @@ _ORIGINALS = {
 
 
 class _Watched(News):
-    """Shoots, as somebody else sees them."""
+    """Shoots, as another client observes them."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__()
@@ -51,16 +51,16 @@ class _Watched(News):
         self.shoots.subscribe(self.notify)
 
     def placed(self) -> Counter[str]:
-        """Number of Shoots by their Seed; empty: those that have none."""
+        """Number of Shoots by their Seed; empty for those without one."""
         return Counter(text(mapping(shoot["spec"]).get("seedName")) for _, shoot in self.shoots.items())
 
     def refused(self) -> int:
-        """How many say that there is no Seed for them."""
+        """Number of Shoots that report a missing Seed."""
         return sum(at(shoot, "status", "lastOperation", "state") == "Pending" for _, shoot in self.shoots.items())
 
 
 async def measure(*, shoots: int, seeds: int, rest: float) -> Table:
-    """Args: rest: seconds."""
+    """Measure, with `rest` seconds of rest."""
     rows = [*await _pending(shoots, seeds, rest), *await _race()]
     notes = [
         "*from start*: all Shoots wait already when the process starts; with the time that this takes.",

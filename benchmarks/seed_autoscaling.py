@@ -3,7 +3,7 @@
 In one garden there is a bit of everything: Shoots come by the hour and the day of the week, more of them in the middle
 of the year; many live for a day, others for weeks or months. In the other one there are courses, each of which begins
 on a Monday and ends on Friday. The scheduler puts each Shoot on the ready Seed with the fewest. The set makes or
-removes one Seed at a time, which takes its while. What is random is the same in each run: the figures do not depend on
+removes one Seed at a time, which takes some time. Random values are the same in each run: the figures do not depend on
 the machine.
 """
 
@@ -28,29 +28,29 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 _HOUR, _DAY = 3600.0, 86400.0
 _YEAR = 365 * _DAY
 _ROOM = 100
-"""Shoots for which a Seed has room."""
+"""Number of Shoots for which a Seed has room."""
 _MAKING, _REMOVING = 40 * 60.0, 20 * 60.0
-"""Seconds that it takes to make a Seed with the cluster that it runs in, and to remove it."""
+"""Seconds to create a Seed with the cluster that it runs in, and to remove it."""
 _GRACE = 60.0
-"""Seconds that a Shoot waits before it counts as pending."""
+"""Seconds until a waiting Shoot counts as pending."""
 _GATHERING = 1.0
 """Seconds for which the controller gathers changes."""
 _COURSE = 4.4 * _DAY
 _CLASS = 600.0
-"""Seconds in which the Shoots of a course are made."""
+"""Seconds in which the Shoots of a course are created."""
 _COLUMNS = ("", "", "Seeds (most)", "used %", "added", "removed", "waited", "median s", "p99 s", "p99 of all s")
 
 
 @dataclass(frozen=True, slots=True)
 class Shoot:
-    """Seconds from the start of the year."""
+    """Times of a Shoot in seconds from the start of the year."""
 
     created: float
     lifetime: float
 
 
 def mixed(count: int) -> list[Shoot]:
-    """So many Shoots, in the order in which they come."""
+    """Return `count` Shoots, in the order of their creation."""
     chance = random.Random(1)  # noqa: S311 - nothing is secret here
     found: list[Shoot] = []
     while len(found) < count:
@@ -61,7 +61,7 @@ def mixed(count: int) -> list[Shoot]:
 
 
 def courses(count: int) -> list[Shoot]:
-    """As many in each week."""
+    """Return Shoots of courses, equally many in each week."""
     begins = [day * _DAY + 9 * _HOUR for day in range(4, 365, 7)]
     return [
         Shoot(begins[number % len(begins)] + _CLASS * number / count, _COURSE)
@@ -70,7 +70,7 @@ def courses(count: int) -> list[Shoot]:
 
 
 def _density(at: float) -> float:
-    """Of one at its highest."""
+    """Relative rate of new Shoots; the maximum is 1."""
     hour, weekday = at / _HOUR % 24, int(at / _DAY + 3) % 7
     by_hour = 1.0 if 8 <= hour < 18 else 0.25
     by_day = 0.3 if weekday >= 5 else 1.0
@@ -96,13 +96,13 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of a year.
+    """Outcome of a year.
 
     Attributes:
-        waits: seconds that each Shoot waited for a Seed; 0: it did not.
-        seeds: mean number of Seeds that are ready.
-        used: mean share of their room that is in use.
-        levels: at each change the day, the number of Seeds, and the number of Shoots.
+        waits: seconds that each Shoot waited for a Seed; 0 if it did not.
+        seeds: mean number of ready Seeds.
+        used: mean share of their room in use.
+        levels: day, number of Seeds and number of Shoots at each change.
     """
 
     waits: Sequence[float]
@@ -115,7 +115,7 @@ class Outcome:
 
 
 class World:
-    """Args: settings: None: the number of Seeds stays as it is."""
+    """Simulated garden; the number of Seeds is fixed if `settings` is None."""
 
     def __init__(self, shoots: Sequence[Shoot], *, replicas: int, settings: Settings | None) -> None:
         self._settings, self._memory = settings, Memory()
@@ -194,7 +194,7 @@ class World:
     # --- the set
 
     def _work(self) -> None:
-        """One Seed at a time."""
+        """Create or remove one Seed at a time."""
         if self._busy or len(self._seeds) == self._replicas:
             return
         if len(self._seeds) < self._replicas:
@@ -290,11 +290,11 @@ _SCALED = {
 }
 _USUAL = "target 80 %"
 _SHOWN = {"mixed": 365, "courses": 35}
-"""Days in the picture."""
+"""Number of days in the picture."""
 
 
 async def measure(*, shoots: int, image: Path | None = None) -> Table:
-    """Args: image: where the picture goes; None: there is none."""
+    """Measure, and write the picture to `image`, if any."""
     gardens = {"mixed": mixed(shoots), "courses": courses(shoots)}
     years = {name: _year(demand) for name, demand in gardens.items()}
     if image is not None:
@@ -342,7 +342,7 @@ def _row(garden: str, name: str, outcome: Outcome) -> Sequence[str]:
 
 
 def _percentile(values: Sequence[float], share: float) -> float:
-    """Of sorted values."""
+    """Percentile of sorted values."""
     return values[min(math.ceil(share * len(values)), len(values)) - 1]
 
 
@@ -360,7 +360,7 @@ def _draw(file: Path, years: Mapping[str, Mapping[str, Outcome]]) -> None:
 
 
 def _steps(levels: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """As a curve with corners."""
+    """Curve with corners at each change."""
     corners = []
     for (_, before), (day, after) in itertools.pairwise(levels):
         if before != after:

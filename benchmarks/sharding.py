@@ -1,7 +1,7 @@
 """`python -m benchmarks sharding`: one agent against several that share the work, by namespace or by class.
 
-Each agent has a user of its own, so the API server's audit log shows who wrote what. The same ManagedResources are
-given to one agent, to several that watch a namespace each, and to several of which each has a class.
+Each agent has a user of its own, so the API server's audit log shows the writer. The same ManagedResources are given to
+one agent, to several that watch a namespace each, and to several with a class each.
 """
 
 import argparse
@@ -33,11 +33,11 @@ _QUIET = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How the work is shared.
+    """Distribution of the work.
 
     Args:
-        classes: of the ManagedResources of each namespace; empty: the default one.
-        agents: for each its user, and its configuration beside what all have.
+        classes: classes of the ManagedResources of each namespace; empty for the default one.
+        agents: configuration of each agent without the common parts, by its user.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Setup:
 
 
 def setups(namespaces: Sequence[str]) -> list[Setup]:
-    """One agent, and as many as there are namespaces, by namespace and by class."""
+    """One agent, and one for each namespace, by namespace and by class."""
     everybody = [""] * len(namespaces)
     by_namespace = {name: shard(name, namespaces=[name]) for name in namespaces}
     by_class = {name: shard(name, resource_class=name) for name in namespaces}
@@ -58,9 +58,9 @@ def setups(namespaces: Sequence[str]) -> list[Setup]:
 
 
 def shard(name: str, *, namespaces: Sequence[str] = (), resource_class: str = "") -> dict[str, Any]:
-    """The configuration of an agent that keeps to its share: a Lease of its own, and which share it is.
+    """Configuration of an agent that keeps to its share: a Lease of its own, and the share.
 
-    One with a class of its own needs a label of its own as well, or it holds the objects of all classes in memory.
+    One with a class of its own needs a label of its own as well, or it caches the objects of all classes.
     """
     sections: dict[str, Any] = {
         "leaderElection": {**PATIENT_ELECTION, "resourceName": f"gardener-resource-manager-{name}"}
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:
-    """The table; it has no thresholds."""
+    """Return the table; it has no thresholds."""
     agents, count = options.agents, options.count // options.agents
     namespaces = [f"shard-{index}" for index in range(agents)]
     began = machine.description()["load at the start"]
@@ -181,7 +181,7 @@ async def _run(
 
 
 async def _restart(agents: Mapping[str, Agent], each: int) -> dict[str, float]:
-    """The CPU that each takes to look at its share once."""
+    """Return the CPU of each agent for a pass over its share."""
     for agent in agents.values():
         await asyncio.to_thread(agent.stop)
     for agent in agents.values():
@@ -193,7 +193,7 @@ async def _restart(agents: Mapping[str, Agent], each: int) -> dict[str, float]:
 
 
 def shared_writes(calls: Sequence[Call], user: str) -> int:
-    """How many of the objects that a user has written somebody else has written, too, other than the measuring one."""
+    """Number of objects written by a user and by another agent."""
     writers: dict[tuple[str, str, str, str], set[str]] = {}
     for call in calls:
         if call.verb in WRITES and call.resource != "events" and not call.user_agent.startswith("benchmark"):

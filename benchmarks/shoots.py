@@ -1,8 +1,8 @@
 """The gardenlet with Shoots that are clusters: one through its life, and several in steady state.
 
 Garden and seed are two clusters, and the local provider runs the control planes of Shoots. Calls to garden and seed are
-those in the audit logs, watches included, without Leases. Beside each figure is the original's, whose Shoot has another
-extension, a referenced Secret and a backup entry.
+those in the audit logs, watches included, without Leases. Each figure is followed by the original's, whose Shoot has
+another extension, a referenced Secret and a backup entry.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What an operation took. Calls are without Leases."""
+    """Cost of an operation. Calls are without Leases."""
 
     seconds: float
     garden: int
@@ -66,18 +66,18 @@ ORIGINALS = {
     "wake up": Figures(73.7, 149, 140, 111, 81, 1.01),
     "delete": Figures(53.9, 182, 177, 166, 144, 1.01),
 }
-"""v1.104.3, on two cores that other work shared: upper bounds of seconds."""
+"""Figures of v1.104.3, on two cores that other work shared: upper bounds of seconds."""
 _LIFE_COLUMNS = ("what", "s", "garden: calls (writes)", "seed: calls (writes)", "CPU s", "the original")
 _REST_COLUMNS = ("Shoots", "garden: calls", "seed: calls", "CPU s", "RSS (peak) MiB", "the original")
 _IN_REST = {
     1: "6 and 6, 0.40 s CPU, 138 MiB",
     5: "20 and 22, 0.50 s CPU, 150 MiB",
 }
-"""The original's, of a minute."""
+"""Figures of the original, for a minute."""
 
 
 class Meadow:
-    """A seed with its gardenlet, and the Shoots on it."""
+    """Seed with its gardenlet, and the Shoots on it."""
 
     def __init__(self, garden: Cluster, seed: Cluster, box: SeedBox, in_garden: Audit, in_seed: Audit) -> None:
         self.hosts = {each.url.removeprefix("https://") for each in (garden, seed)}
@@ -89,7 +89,7 @@ class Meadow:
     # --- Shoots
 
     def create(self, names: Sequence[str], *, asleep: bool = False, at_once: int = _AT_ONCE) -> None:
-        """Returns when all are there. Args: at_once: that are created before the first of them has to be there."""
+        """Create Shoots, and wait for all of them; at most `at_once` are in creation."""
         for first in range(0, len(names), at_once):
             some = names[first : first + at_once]
             for name in some:
@@ -101,7 +101,7 @@ class Meadow:
         return self._api.get(SHOOTS.path(namespace=_NAMESPACE, name=name))
 
     def pid_of(self, namespace: str, name: str) -> int:
-        """Of a process of a control plane, by its Deployment."""
+        """Process id of a component of a control plane, by its Deployment."""
         processes = supervisor.ask(provider_state(self._seed) / "run", "status")["components"]
         return int(processes[f"{namespace}.{name}"]["pid"])
 
@@ -109,15 +109,15 @@ class Meadow:
         return list(self._api.get(SHOOTS.path(namespace=_NAMESPACE))["items"])
 
     def report(self, name: str, status: Object) -> None:
-        """Write this into the status of a Shoot."""
+        """Patch the status of a Shoot."""
         self._api.patch(f"{SHOOTS.path(namespace=_NAMESPACE, name=name)}/status", {"status": status})
 
     def stop(self) -> None:
-        """The gardenlet."""
+        """Stop the gardenlet."""
         self._box.gardenlet.stop()
 
     def start(self, *arguments: str) -> Program:
-        """The gardenlet that was stopped, with these arguments. Returns when it is ready."""
+        """Start the stopped gardenlet with these arguments, and wait until it is ready."""
         self._box.gardenlet = _gardenlet(self._seed, *arguments)
         self._box.gardenlet.start()
         self.gardenlet = Gardenlet(self._box, self._seed)
@@ -134,7 +134,7 @@ class Meadow:
         self._until(lambda: self._api.raw("GET", path)[0] == 404, f"{name} to go")
 
     def wait(self, name: str, *kinds: str) -> None:
-        """Until an operation of one of these kinds has succeeded with what is asked for now."""
+        """Wait until an operation of one of these kinds has succeeded for the current spec."""
 
         def done() -> bool:
             shoot = self.shoot(name)
@@ -157,7 +157,7 @@ class Meadow:
     # --- what it takes
 
     def measure(self, act: Callable[[], None], *, quiet: float = QUIET_SECONDS) -> Figures:
-        """Args: quiet: seconds after it; what follows in them counts as calls and CPU."""
+        """Measure an action; calls and CPU in the `quiet` seconds after it count."""
         marks = [audit.mark() for audit in self.audits]
         cpu, began = self.gardenlet.cpu_seconds(), time.monotonic()
         act()
@@ -193,7 +193,7 @@ def _gardenlet(seed: Cluster, *arguments: str) -> Program:
 
 
 def _offer_extension(garden: Cluster) -> None:
-    """Also to Shoots without workers."""
+    """Offer the extension also to Shoots without workers."""
     path = CONTROLLER_REGISTRATIONS.path(name="local")
     resources = [
         {**each, "workerlessSupported": True} if each["kind"] == EXTENSIONS.kind else each
@@ -225,7 +225,7 @@ def _shoot(name: str, *, asleep: bool) -> Object:
 
 
 async def measure_life(*, lives: int) -> Table:
-    """Args: lives: how many Shoots go through it, one after the other."""
+    """Measure the life of `lives` Shoots, one after the other."""
     async with meadow() as place:
         # The first one in a process also begins the watches of kinds that all have, and which it keeps going.
         await asyncio.to_thread(place.create, ["first"])
@@ -281,10 +281,10 @@ def _shown(theirs: Figures) -> str:
 
 
 async def measure_rest(*, awake: Sequence[int], asleep: int, rest: float) -> Table:
-    """Args:
-    awake: numbers of Shoots that run, one after the other, growing.
-    asleep: number of Shoots of which there are only objects, beside them.
-    rest: seconds.
+    """Measure the rest.
+
+    `awake` are numbers of running Shoots, in ascending order, `asleep` the number of hibernated ones, which are only
+    objects, and `rest` seconds.
     """
     rows: list[Sequence[str]] = []
     async with meadow() as place:

@@ -1,9 +1,9 @@
-"""`python -m benchmarks soak`: whether anything grows that should not, in the agent and in the admission server.
+"""`python -m benchmarks soak`: whether resources leak in the agent and in the admission server.
 
 A steady mixed load for as long as is wanted, at a rate that one small instance of each bears easily, with watches and
 connections that break off now and then. All levels are sampled, checked by `soak_rules`, drawn and reported.
 
-    rest ──▶ load: warm-up, then what is checked for growth ──▶ all that came is deleted ──▶ rest
+    rest ──▶ load: warm-up, then the checked part ──▶ all new objects are deleted ──▶ rest
 """
 
 import argparse
@@ -61,14 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:
-    """The section of the report, and whether all is well."""
+    """Return the section of the report, and whether the result is good."""
     host = machine.description()
     outcome = await _run(options.minutes * 60)
     return soak_report.section(outcome, host, images=options.images), soak_report.is_good(outcome)
 
 
 class _Watched:
-    """A process that is sampled."""
+    """A sampled process."""
 
     def __init__(self, name: str, process: Process) -> None:
         self.name, self.process = name, process
@@ -120,15 +120,15 @@ async def _run(seconds: float) -> Outcome:
 
 _REQUEST_PERIOD = 0.1
 _BAD_PERIOD = 1.75
-"""Of each way to misbehave."""
+"""Period of each kind of misbehaviour, in seconds."""
 _CONNECTION_REQUESTS = 200
-"""After so many a client starts over with a new connection."""
+"""Requests after which a client opens a new connection."""
 _PATIENCE = 5.0
 _GARBAGE = b"GET / HTTP/1.1\r\nHost: you are not speaking TLS\r\n\r\n"
 
 
 class Clients:
-    """Of the server at `port`."""
+    """Clients of the server at `port`."""
 
     def __init__(self, port: int, loads: Sequence[Reviews]) -> None:
         self._port = port
@@ -183,7 +183,7 @@ class Clients:
                 await reader.read()
 
     async def _break_handshake(self) -> None:
-        """After the first message, or after the server's answer to it."""
+        """Break the handshake after the first message, or after the server's answer to it."""
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = self._trusting.wrap_bio(incoming, outgoing, server_hostname=HOST)
         with contextlib.suppress(ssl.SSLWantReadError):
@@ -242,7 +242,7 @@ async def _patiently(act: Callable[[], Awaitable[None]]) -> None:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """By a RST: without lingering the kernel sends one in place of a FIN."""
+    """Reset the connection: without lingering the kernel sends a RST in place of a FIN."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
@@ -300,14 +300,14 @@ class _Soak:
                 await asyncio.to_thread(each.sample, self._began)
 
     async def _break(self) -> None:
-        """Watches end in some way; in one of five times all connections are reset."""
+        """End watches in one of several ways; one time in five reset all connections."""
         if random.random() < 0.2:  # noqa: S311 - not a secret
             self._proxy.drop_all_connections()
         else:
             self._proxy.end_watches(random.choice(_WATCH_ENDS))  # noqa: S311 - not a secret
 
     def _writes(self, seconds: float) -> dict[tuple[str, str], int]:
-        """What both processes write in that time."""
+        """Writes of both processes in that time."""
         with contextlib.closing(self._cluster.audit()) as audit:
             mark = audit.mark()
             time.sleep(seconds)
@@ -316,7 +316,7 @@ class _Soak:
 
 @contextlib.asynccontextmanager
 async def _repeating(act: Callable[[], Awaitable[None]], period: float) -> AsyncIterator[None]:
-    """Does so again and again during the block, which ends if that fails."""
+    """Repeat the action during the block, which ends if it fails."""
 
     async def repeat() -> None:
         while True:
@@ -331,7 +331,7 @@ async def _repeating(act: Callable[[], Awaitable[None]], period: float) -> Async
 
 
 def _limits(program: str) -> str:
-    """What the manifests request and allow it."""
+    """Requests and limits in the manifests."""
     documents = yaml.safe_load_all((_BASE / program / f"{program}.yaml").read_text())
     deployment = next(each for each in documents if each["kind"] == "Deployment")
     resources = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]

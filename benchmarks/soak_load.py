@@ -1,7 +1,7 @@
 """A steady mixture of everything that the agent works on, with new names all the time.
 
-Each stream makes something new, changes something, or deletes the oldest once there are enough, in turns and at a
-rhythm of its own. So the number of objects is steady while all that is remembered by name comes and goes.
+Each stream creates, changes, or deletes the oldest object once there are enough, in turns and at a rhythm of its own.
+So the number of objects is steady while all state by name comes and goes.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ _OBJECTS = 8
 _NODES = 20
 _TOKENS = 30
 _CLIENTS = 10
-"""Namespaces whose pods are let in by each Service."""
+"""Number of namespaces whose pods each Service lets in."""
 _LIFETIME = "10m"
 
 Call = Callable[[str], Awaitable[object]]
 
 
 class Step(NamedTuple):
-    """What is done again and again, each `period` seconds."""
+    """Action that is repeated each `period` seconds."""
 
     name: str
     period: float
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Flow:
-    """Does steps, and counts by their names how they went."""
+    """Runs steps, and counts their outcomes by name."""
 
     def __init__(self) -> None:
         self.done: Counter[str] = Counter()
@@ -74,7 +74,7 @@ class Flow:
 
 
 class Stream:
-    """Things that are made, changed and deleted, never more than `most` at once."""
+    """Objects that are created, changed and deleted, at most `most` at once."""
 
     def __init__(self, name: str, period: float, *, most: int, create: Call, change: Call, delete: Call) -> None:
         self.step = Step(name, period, self._turn)
@@ -99,7 +99,7 @@ class Stream:
 
 
 class Load:
-    """All streams, and what stands while they flow."""
+    """All streams, and the permanent objects."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -116,7 +116,7 @@ class Load:
         )
 
     async def stand(self) -> None:
-        """Make what stays from the start to the end."""
+        """Create the permanent objects."""
         await create_namespace(self._client, NAMESPACE)
         for number in range(_CLIENTS):
             await self._client.create(NAMESPACES, namespace(f"client-{number}"))
@@ -129,7 +129,7 @@ class Load:
             await self._client.create(SERVICES, service(f"standing-{number}", NAMESPACE))
 
     async def clear(self) -> None:
-        """Delete all that does not stand."""
+        """Delete all but the permanent objects."""
         for stream in self._streams:
             await self.flow.counted(f"{stream.step.name}, cleared", stream.clear)
 
@@ -217,12 +217,12 @@ class Load:
         await self._standing.drift(next(self._drifts) % (_STANDING * (_OBJECTS - 3)))
 
     async def _litter(self) -> None:
-        """One more without references to it; the agent removes it."""
+        """Create an object without references to it; the agent removes it."""
         name = f"garbage-{next(self._candidates)}"
         labels = {GARBAGE_COLLECTABLE: "true"}
         await self._client.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}})
 
 
 def _node_number(name: str) -> int:
-    """Beside those that stand; they come and go, so that addresses may be used again."""
+    """Number of a Node, distinct from permanent ones; they come and go, so that addresses may be used again."""
     return 1000 + int(name.rpartition("-")[2]) % 10_000

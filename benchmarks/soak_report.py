@@ -1,4 +1,4 @@
-"""What a soak has shown, as a section of the report with pictures."""
+"""Result of a soak, as a section of the report with pictures."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ EXPECTED: Mapping[str, Sequence[str]] = {
     ),
     "webhooks": (_CUT,),
 }
-"""Errors in logs that are due to the load, as regular expressions."""
+"""Expected errors in logs that are due to the load, as regular expressions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,9 @@ class Outcome:
     failed: Counter[str]
     injected: Counter[str]
     idle_writes: Mapping[tuple[str, str], int]
-    """Of both processes."""
+    """Writes of both processes."""
     averages: Sequence[float]
-    """The load of the machine."""
+    """Load averages of the machine."""
 
 
 def is_good(outcome: Outcome) -> bool:
@@ -69,7 +69,7 @@ def is_good(outcome: Outcome) -> bool:
 
 
 def section(outcome: Outcome, host: Mapping[str, str], *, images: Path) -> str:
-    """Args: images: the directory that pictures are written to."""
+    """Return the section; pictures are written to the directory `images`."""
     from benchmarks import plots  # only a program that draws pays for it
 
     parts = [_introduction(outcome, host)]

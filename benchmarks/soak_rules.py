@@ -1,8 +1,8 @@
 """The rules that a soak has to satisfy: pure functions of curves and log lines.
 
 Under load a level has to be flat once the process has warmed up: its slope is the median of the slopes between all
-pairs of points (Theil and Sen), which a tenth of wild points does not move, and what it would grow by in the time that
-was measured has to be within a tolerance. Idle after the load, levels have to be what they were idle before it.
+pairs of points (Theil and Sen), which a tenth of wild points does not move, and its growth in the measured time has to
+be within a tolerance. Idle after the load, levels have to match those idle before it.
 """
 
 import json
@@ -20,7 +20,7 @@ _MOST_POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How much growth is taken for none: a share of the level, and `least` in any case."""
+    """Growth that counts as none: a share of the level, and `least` in any case."""
 
     share: float
     least: float
@@ -40,7 +40,7 @@ GROWTH: Mapping[str, Tolerance] = {
     "CPU, % of a core": Tolerance(0.25, 1.0),
     "API calls a minute": Tolerance(0.1, 10.0),
 }
-"""Of the whole time that is checked."""
+"""Tolerated growth in the whole checked time."""
 
 RETURN: Mapping[str, Tolerance] = {
     # Python does not give all memory back that it once needed.
@@ -56,7 +56,7 @@ RETURN: Mapping[str, Tolerance] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of one level of one process."""
+    """Result for one level of one process."""
 
     series: str
     before: float | None
@@ -80,7 +80,7 @@ class Finding:
 
 
 def slope(curve: Curve) -> float:
-    """By which the values grow in a second; 0 for fewer than two moments."""
+    """Growth of the values per second; 0 for fewer than two points."""
     points = curve[:: len(curve) // _MOST_POINTS + 1]
     slopes = [
         (value - earlier) / (at - before)
@@ -96,7 +96,7 @@ def between(curve: Curve, begin: float, end: float) -> Curve:
 
 
 def assess(series: str, curve: Curve, *, before: Curve = (), after: Curve = ()) -> Finding:
-    """Args: curve: under load, without the time to warm up; before, after: idle."""
+    """Assess a curve under load, without the time to warm up; `before` and `after` are idle."""
     values = [value for _, value in curve] or [0.0]
     middle = statistics.median(values)
     found = slope(curve)
@@ -118,7 +118,7 @@ def _middle(curve: Curve) -> float | None:
 
 
 def unexpected(lines: Iterable[str], *, expected: Sequence[str]) -> Counter[str]:
-    """Messages of errors, and lines that are no entries, unless one of the regular expressions fits the line."""
+    """Messages of errors, and lines that are no log entries, unless one of the regular expressions matches the line."""
     patterns = [re.compile(pattern) for pattern in expected]
     found: Counter[str] = Counter()
     for line in lines:

@@ -1,4 +1,4 @@
-"""The start: with an empty cluster, and with many ManagedResources that are as they should be."""
+"""The start: with an empty cluster, and with many ManagedResources that need no change."""
 
 import asyncio
 import statistics
@@ -39,7 +39,7 @@ def _row(name: str, phase: Phase, *, ready: float | None, original: str = "") ->
 
 
 async def _start(agent: Agent, meter: Meter, *, count: int = 0) -> Phase:
-    """Starts the agent, waits until so many ManagedResources were looked at, and stops it."""
+    """Start the agent, wait until it has reconciled `count` ManagedResources, and stop it."""
     meter.start(fresh=True)
     agent.start()
     ready = await asyncio.to_thread(agent.wait_until_ready)
@@ -50,7 +50,7 @@ async def _start(agent: Agent, meter: Meter, *, count: int = 0) -> Phase:
 
 
 async def _fill(cluster: Cluster, agent: Agent, many: int) -> None:
-    """Has the agent apply so many ManagedResources, and stops it."""
+    """Let the agent apply `many` ManagedResources, and stop it."""
     async with observing(cluster, _NAMESPACE) as observer:
         await create_namespace(observer.client, _NAMESPACE)
         work = Workload(observer.client, namespace=_NAMESPACE, count=many, size=_SIZE)

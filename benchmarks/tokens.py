@@ -28,7 +28,7 @@ _COLUMNS = (
 
 
 async def measure(*, secrets: int, renewal: bool) -> Table:
-    """Args: renewal: whether to wait until all tokens were renewed, which takes nine minutes."""
+    """Measure; with `renewal` wait until all tokens were renewed, which takes nine minutes."""
     async with (
         running(controllers={"tokenRequestor": {"enabled": True}}) as (cluster, agent, audit),
         connected(cluster) as (client, caches),
@@ -66,7 +66,7 @@ async def measure(*, secrets: int, renewal: bool) -> Table:
 
 
 class _Issued(News):
-    """How many Secrets have a token."""
+    """Number of Secrets with a token."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ def _has_token(obj: Object) -> bool:
 
 
 def _requests(made: Sequence[Call], secrets: int) -> tuple[str, str, str, str]:
-    """How many, for each account, over which time, and how many in the worst second."""
+    """Number of requests, number for each account, seconds between first and last, and number in the worst second."""
     if not made:
         return "0", "0", "", ""
     by_account = collections.Counter(call.name for call in made)
@@ -95,7 +95,7 @@ def _requests(made: Sequence[Call], secrets: int) -> tuple[str, str, str, str]:
 
 
 def secret(account: str, namespace: str, lifetime: str) -> Object:
-    """One that asks for a token of this ServiceAccount."""
+    """Secret that requests a token of this ServiceAccount."""
     wanted = {
         keys.SERVICE_ACCOUNT_NAME: account,
         keys.SERVICE_ACCOUNT_NAMESPACE: namespace,

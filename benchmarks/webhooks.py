@@ -1,7 +1,7 @@
-"""What admission costs: CPU, latency and memory of the server under load, against a bare handler in the same run.
+"""Cost of admission: CPU, latency and memory of the server under load, against a bare handler in the same run.
 
-Both servers are loaded by turns, some seconds each, so that other work on the machine falls on both; of the rounds the
-median counts.
+Both servers are loaded by turns, some seconds each, so that other work on the machine falls on both; the median of the
+rounds counts.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one server did in some seconds of load."""
+    """Result of one server in some seconds of load."""
 
     rate: float
     cpu_us: float
@@ -66,13 +66,17 @@ async def measure(*, seconds: float, rounds: int) -> Table:
 
 
 def demand_wrk() -> None:
-    """Raises LocalProcessError if it is missing."""
+    """Check that wrk is installed.
+
+    Raises:
+        LocalProcessError: it is missing.
+    """
     if shutil.which("wrk") is None:
         raise LocalProcessError("wrk is missing, which makes the load; it is a package of Debian: apt-get install wrk")
 
 
 def prepare(cluster: Cluster) -> None:
-    """What the webhooks need to know of the objects that they are asked about."""
+    """Create the objects that the webhooks need to know about those in their requests."""
     namespace = {"name": NAMESPACE, "annotations": SPREAD_NAMESPACE_ANNOTATIONS}
     cluster.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
     account = {"name": SERVICE_ACCOUNT, "namespace": NAMESPACE}
@@ -92,7 +96,7 @@ def compared(
     rounds: int,
     at_once: Sequence[int] = (1, 16),
 ) -> list[list[str]]:
-    """A row for each number of connections, in `COLUMNS`."""
+    """Compare the servers; a row for each number of connections, in `COLUMNS`."""
     script = directory / "load.lua"
     script.write_text(_script(load.body))
     rows = []

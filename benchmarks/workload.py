@@ -24,7 +24,7 @@ _AT_ONCE = 50
 _CRD = Path(__file__).parents[1] / "manifests/crds/managedresources.resources.gardener.cloud.yaml"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CONFIG_MAP = 3
-"""The position of the first ConfigMap of a ManagedResource; all that follow are ConfigMaps, too."""
+"""Position of the first ConfigMap of a ManagedResource; all later objects are ConfigMaps, too."""
 _TEXT = "All work and no play makes Jack a dull boy. " * 22
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 
 def objects_of(number: int, count: int, *, namespace: str, version: str, first: int = 0) -> list[Object]:
-    """The manifests of one ManagedResource, from that position on; every one of them depends on the version."""
+    """Manifests of one ManagedResource, from position `first` on; every one of them depends on the version."""
     return [_object(number, position, namespace, version) for position in range(first, first + count)]
 
 
@@ -56,7 +56,7 @@ def _object(number: int, position: int, namespace: str, version: str) -> Object:
 
 
 def secret_of(name: str, namespace: str, documents: bytes) -> Object:
-    """With the documents compressed, as the tools that write such Secrets do."""
+    """Secret with the documents compressed, as in the tools that write such Secrets."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -66,7 +66,7 @@ def secret_of(name: str, namespace: str, documents: bytes) -> Object:
 
 
 def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> Object:
-    """Of the default class unless another is given."""
+    """ManagedResource of the default class unless another is given."""
     spec: Object = {"secretRefs": [{"name": name}]}
     if resource_class:
         spec["class"] = resource_class
@@ -78,12 +78,12 @@ def managed_resource(name: str, namespace: str, *, resource_class: str = "") -> 
 
 
 def install_crd(cluster: Cluster) -> None:
-    """Returns when ManagedResources are served."""
+    """Install the definition of ManagedResources, and wait until they are served."""
     install_definition(cluster, yaml.safe_load(_CRD.read_text()), MANAGED_RESOURCES)
 
 
 def install_definition(cluster: Cluster, definition: Object, resource: Resource) -> None:
-    """Returns when the kind that it defines is served."""
+    """Install a definition, and wait until its kind is served."""
     cluster.api.apply(f"{_DEFINITIONS}/{definition['metadata']['name']}", definition)
     path = resource.path()
     wait_until(lambda: cluster.api.raw("GET", path)[0] == 200, what=f"{resource.kind} to be served", within=60)
@@ -96,7 +96,8 @@ async def create_namespace(client: Client, name: str) -> None:
 class Workload:
     """`count` ManagedResources of `size` objects each, in a namespace.
 
-    Args: first: the position of their first object, such as `CONFIG_MAP`.
+    Args:
+        first: position of their first object, such as `CONFIG_MAP`.
     """
 
     def __init__(
@@ -119,14 +120,14 @@ class Workload:
         await self._each(lambda i: self._client.create(MANAGED_RESOURCES, managed(i)))
 
     async def change(self) -> None:
-        """Every Secret, and so every object."""
+        """Change every Secret, and so every object."""
         await self._each(lambda i: self._client.replace(SECRETS, self._secret(i, "2")))
 
     async def delete(self) -> None:
         await self._each(lambda i: self._client.delete(MANAGED_RESOURCES, Key(self.namespace, self.name(i))))
 
     async def drift(self, number: int) -> Object:
-        """Change an object of a ManagedResource by hand; returns it."""
+        """Change an object of a ManagedResource by hand, and return it."""
         name = f"o-{number % self.count}-{self._first + self.size - 1 - number // self.count}"
         return await self._client.patch(CONFIG_MAPS, Key(self.namespace, name), {"data": {"version": "drift"}})
 
@@ -140,7 +141,7 @@ class Workload:
 
 
 async def each_of(items: Iterable[T], call: Callable[[T], Awaitable[R]], *, at_once: int = _AT_ONCE) -> list[R]:
-    """The results of the calls, of which so many are under way at once."""
+    """Results of the calls, of which at most `at_once` run concurrently."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(item: T) -> R:

@@ -1,5 +1,5 @@
-"""What the image starts: every program of this project, by the kind in the configuration file.
+"""Programs of the image: every program of this project, by the kind in the configuration file.
 
-`agent` and `webhooks` are programs of their own, and know nothing of each other. Here they are one where the original
-has one: its deployers start a single container for the controllers and the webhooks of the resource manager.
+`agent` and `webhooks` are separate programs, and know nothing of each other. Here they are one where the original has
+one: its deployers start a single container for the controllers and the webhooks of the resource manager.
 """

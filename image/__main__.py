@@ -5,7 +5,7 @@ from process.lifetime import begin
 
 def main() -> None:
     begin()
-    # Not before: this takes most of the time of a start.
+    # Imported late: it takes most of the time of a start.
     from gardener.distribution import version
     from image.programs import PROGRAMS
     from process.program import run

@@ -1,4 +1,4 @@
-"""The programs of the image; the `kind` in the configuration file says which one it is.
+"""Programs of the image; the `kind` in the configuration file selects one.
 
 The resource manager is the agent and, if its file enables a webhook, the webhook server, in one process: one `/readyz`
 for all of it, and an election for the control loops alone, since every replica serves. All others are as they are.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from process.program import Compose
 
 TOKEN_CLASS = "shoot"
-"""The class of the original's token requestor, which no file says. Those of the class `garden` are the gardenlet's."""
+"""Fixed class of the original's token requestor. Those of the class `garden` are the gardenlet's."""
 
 
 def _resource_manager() -> "Compose[ResourceManagerConfiguration]":
@@ -43,7 +43,7 @@ def enables_a_webhook(config: "ResourceManagerConfiguration") -> bool:
 
 
 def with_token_class(config: "ResourceManagerConfiguration") -> "ResourceManagerConfiguration":
-    """Files of the original's deployers have no class."""
+    """Set the class if the file has none, like those of the original's deployers."""
     tokens = config.controllers.token_requestor
     if tokens.class_ is not None:
         return config

@@ -32,7 +32,7 @@ _BILL_TOOL = PROJECT / "build" / "sbom" / "bin" / "cyclonedx-py"
 
 
 class ReleaseError(Exception):
-    """What is missing or failed, and what to do."""
+    """A step has failed, or a requirement is missing; the message includes the remedy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Raises ReleaseError, PackingError, ChartError."""
+    """Make the release.
+
+    Raises:
+        ReleaseError: a requirement is missing, or a step has failed.
+        PackingError: the plugins can't be packed.
+        ChartError: the chart does not match the overlay.
+    """
     release = _release(options)
     builder = _builder() if release.base else ""
     if options.publish:
@@ -99,7 +105,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _clear(output: Path) -> None:
-    """Remove an earlier release, and nothing else. Raises ReleaseError."""
+    """Remove an earlier release, and nothing else.
+
+    Raises:
+        ReleaseError: the directory holds other files.
+    """
     is_ours = output == PROJECT / "dist" or (output / CHECKSUMS).is_file()
     if output.exists() and not is_ours and (not output.is_dir() or any(output.iterdir())):
         raise ReleaseError(f"{output} holds no earlier release, so it is not replaced; name an empty directory")
@@ -122,7 +132,7 @@ def _release(options: argparse.Namespace) -> Release:
 
 
 def _left_out(release: Release) -> dict[str, str]:
-    """What, and why."""
+    """Missing parts, each with the reason."""
     if not release.base:
         return {"image": "it needs a base; give one: make release BASE=IMAGE@sha256:DIGEST"}
     if not release.go:
@@ -153,14 +163,14 @@ def _check_publishing(release: Release) -> None:
 
 
 def _check_out(directory: Path) -> None:
-    """What is committed, and nothing that lies about beside it."""
+    """Extract the committed files alone."""
     done = subprocess.run(["git", "archive", "HEAD"], cwd=PROJECT, check=True, capture_output=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
         tar.extractall(directory, filter="data")
 
 
 def python_packages(source: Path, output: Path) -> None:
-    """Leaves the metadata of the wheel in the source, where the plugins find their version."""
+    """Build the packages; the metadata of the wheel stay in the source, where the plugins find their version."""
     _say("building wheel and source distribution")
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(source, copy, dirs_exist_ok=True)  # the backend leaves files of its own
@@ -173,7 +183,7 @@ def python_packages(source: Path, output: Path) -> None:
 
 
 def library(source: Path, output: Path) -> None:
-    """The wheel of `kube` and `process`, for other programs."""
+    """Build the wheel of `kube` and `process`, for other programs."""
     _say("building the wheel of the library")
     with tempfile.TemporaryDirectory() as copy:
         for package in ("kube", "process"):
@@ -202,7 +212,7 @@ def bill_of_materials(source: Path, output: Path, *, tool: str) -> None:
 
 
 def image(release: Release, builder: str, source: Path, output: Path) -> str:
-    """Builds an archive; returns the digest of what is in it."""
+    """Build an archive of the image, and return its digest."""
     archive = output / release.image_file
     for command in plan.build_image(release, builder, context=source, archive=archive):
         _run_aloud(command)
@@ -210,7 +220,7 @@ def image(release: Release, builder: str, source: Path, output: Path) -> str:
 
 
 def manifests_and_chart(release: Release, directory: Path, output: Path, *, digest: str) -> None:
-    """They name the image by its digest if it is for a registry: elsewhere no image has one."""
+    """Pack manifests and chart; they name the image by its digest if it is for a registry: other images have none."""
     _say("packing manifests and chart")
     where = {"repository": release.image, "tag": release.tag, "digest": digest if release.registry else ""}
     files = bundle.manifests(directory, **where)
@@ -223,7 +233,7 @@ def manifests_and_chart(release: Release, directory: Path, output: Path, *, dige
 
 
 def checksums(output: Path) -> None:
-    """As `sha256sum --check` reads them."""
+    """Write the checksums in the format of `sha256sum --check`."""
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(output.iterdir())]
     (output / CHECKSUMS).write_text("\n".join(sums) + "\n")
 
@@ -232,7 +242,7 @@ def checksums(output: Path) -> None:
 
 
 def publish(release: Release, output: Path, scratch: Path) -> None:
-    """Pushes image, manifests and chart as they lie in the directory, and signs them by their digests."""
+    """Push image, manifests and chart as they are in the directory, and sign them by their digests."""
     archive = output / release.image_file
     digest = oci.digest_in(archive)
     commands = [plan.push(archive, release.tag, release.image), plan.sign(release.image, digest)]

@@ -1,4 +1,4 @@
-"""The manifests for kustomize as they are released: those of the checkout, with the image of the release."""
+"""The released manifests for kustomize: those of the checkout, with the image of the release."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,13 @@ _IMAGE = re.compile(rb"^- name: resource-manager\n  newTag: \S+$", re.MULTILINE)
 
 
 def manifests(directory: Path, *, repository: str, tag: str, digest: str) -> dict[str, bytes]:
-    """The files by their paths, which begin with `manifests/`, as in the documentation.
+    """Files by their paths, which begin with `manifests/`, as in the documentation.
 
     Args:
-        directory: that of the manifests.
-        repository: of the image.
-        tag: of the image.
-        digest: of the image; empty if no registry has it: then the tag is named.
+        directory: directory of the manifests.
+        repository: repository of the image.
+        tag: tag of the image.
+        digest: digest of the image; empty if no registry has it: then the tag is named.
     """
     version = f"digest: {digest}" if digest else f"newTag: {tag}"
     image = f"- name: resource-manager\n  newName: {repository}\n  {version}".encode()

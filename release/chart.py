@@ -1,7 +1,8 @@
 """The chart for Helm, written from the objects that kustomize makes of an overlay, so that there is one source of both.
 
-What users set becomes a value: image, replicas, resources, the configuration file. The namespace is the release's. All
-else is as in the overlay. The CustomResourceDefinitions are in `crds/`: Helm installs them, and never deletes them.
+Settings for users become values: image, replicas, resources, the configuration file. The namespace is the release's.
+Everything else is as in the overlay. The CustomResourceDefinitions are in `crds/`: Helm installs them, and never
+deletes them.
 """
 
 from collections.abc import Iterable
@@ -34,23 +35,24 @@ config: |
 
 
 class ChartError(Exception):
-    """The overlay has changed, so that the chart would not be like it."""
+    """The overlay has changed, so that the chart would differ from it."""
 
 
 def chart(
     objects: Iterable[dict[str, Any]], *, version: str, namespace: str, repository: str, tag: str, digest: str
 ) -> dict[str, bytes]:
-    """The files by their paths, which begin with the name of the chart.
+    """Files by their paths, which begin with the name of the chart.
 
     Args:
-        objects: what kustomize makes of the overlay.
-        version: of the chart and of the program in it, such as `0.1.0`.
-        namespace: the overlay's. Helm makes the release's: its object is left out.
-        repository: of the image.
-        tag: of the image.
-        digest: of the image, or empty.
+        objects: objects that kustomize makes of the overlay.
+        version: version of the chart and of the program in it, such as `0.1.0`.
+        namespace: namespace of the overlay; its object is left out, since Helm creates that of the release.
+        repository: repository of the image.
+        tag: tag of the image.
+        digest: digest of the image, or empty.
 
-    Raises: ChartError.
+    Raises:
+        ChartError: the overlay lacks an object or field of a value.
     """
     template = _Template(namespace)
     definitions, others = [], []
@@ -86,7 +88,7 @@ def chart(
 
 
 class _Template:
-    """Puts a mark where an object has what becomes an expression, and the expression where the text has the mark.
+    """Puts a mark in place of a value in an object, and the expression in place of the mark in the text.
 
     An expression itself would not be read or written as YAML.
     """

@@ -2,7 +2,7 @@
 
     python -m release.gardenlet_manifests
 
-What Helm marks its objects with goes, and the configuration is left to kustomize, which makes a ConfigMap of a file.
+Labels of Helm are removed, and the configuration is left to kustomize, which makes a ConfigMap of a file.
 """
 
 import re
@@ -20,7 +20,7 @@ FILES: Mapping[str, str] = {
     "network-policy.yaml": "base/gardenlet/network-policy.yaml",
     "role.yaml": "instances/gardenlet/role.yaml",
 }
-"""By the template, below `manifests`."""
+"""Files by the template, with paths below `manifests`."""
 _HEAD = "# Written by `make manifests` from the chart in agent/gardenlet/gardenlets/chart.\n"
 _SOURCE = re.compile(r"^---\n# Source: gardenlet/templates/(.*)\n", re.MULTILINE)
 _NAMESPACE = "garden"
@@ -33,7 +33,7 @@ _CONFIG = re.compile(r"gardenlet-configmap-[0-9a-f]+")
 
 
 def manifests() -> dict[str, str]:
-    """The texts of the files, by their paths below `manifests`."""
+    """Texts of the files, by their paths below `manifests`."""
     command = [str(found()), "template", "gardenlet", str(CHART), "--namespace", _NAMESPACE]
     options = ["--kube-version", "v1.30.0", "--set", "image.repository=resource-manager"]
     done = subprocess.run([*command, *options], check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The notes of a release: what the files are, what is left out and why, how to install, what has changed."""
+"""The notes of a release: its files, missing parts with reasons, installation, and changes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ def notes(release: Release, files: Iterable[str], *, left_out: Mapping[str, str]
     """The notes in Markdown.
 
     Args:
-        release: what it is called.
-        files: all names.
-        left_out: what of a release was not made, and why.
-        changelog: that of the project.
+        release: the release.
+        files: names of all files.
+        left_out: missing parts of the release, each with the reason.
+        changelog: changelog of the project.
     """
     parts = [f"# Resource manager {release.tag}", f"Made from commit {release.revision}."]
     parts.append("\n".join(f"- `{name}`: {_about(name)}" for name in sorted(files)))
@@ -52,7 +52,7 @@ def _installing(release: Release) -> str:
 
 
 def changes(changelog: str, release: Release) -> str:
-    """What the changelog has about the version, or about what is not released yet. Its links lead to files, and go."""
+    """Section of the changelog about the version, or else about unreleased changes, without links to files."""
     headings = r"^## \[?([^\]\n]+?)\]?(?: - [^\n]*)?\n(.*?)(?=^## |\Z)"
     sections = dict(re.findall(headings, changelog, re.MULTILINE | re.DOTALL))
     found = sections.get(release.version) or sections.get("Unreleased", "")

@@ -1,6 +1,6 @@
 """Packs files: as tar archives, and as OCI artifacts in the layout that `oras`, Helm and Flux read.
 
-The same files make the same bytes, and so the same digest.
+The same files result in the same bytes, and so in the same digest.
 """
 
 import gzip
@@ -26,14 +26,14 @@ def packed(
     artifact_type: str = "",
     annotations: Mapping[str, str],
 ) -> tuple[bytes, str]:
-    """The archive of a layout with one artifact, and the digest of that.
+    """Archive of a layout with one artifact, and the digest of that.
 
     Args:
         layer: media type and content.
-        tag: by which tools find the artifact in the layout.
+        tag: tag by which tools find the artifact in the layout.
         config: media type and content.
-        artifact_type: a media type that says what this is, unless that of the configuration does.
-        annotations: of the artifact.
+        artifact_type: media type of the artifact, unless that of the configuration states it.
+        annotations: annotations of the artifact.
     """
     blobs: dict[str, bytes] = {}
 
@@ -58,10 +58,10 @@ def packed(
 
 
 def digest_in(layout: Path) -> str:
-    """Of the only image in the archive of a layout."""
+    """Digest of the only image in the archive of a layout."""
     with tarfile.open(layout) as tar:
         index = tar.extractfile("index.json")
-        assert index is not None  # tarfile raises KeyError for what is missing; None would be a directory
+        assert index is not None  # tarfile raises KeyError for a missing file; None would be a directory
         (image,) = json.load(index)["manifests"]
     return str(image["digest"])
 
@@ -71,12 +71,12 @@ def _json(value: object) -> bytes:
 
 
 def compressed(files: Mapping[str, bytes], *, executable: str = "") -> bytes:
-    """An archive that `tar -xzf` reads."""
+    """Archive for `tar -xzf`."""
     return gzip.compress(archive(files, executable=executable), mtime=0)
 
 
 def archive(files: Mapping[str, bytes], *, executable: str = "") -> bytes:
-    """In a fixed order, without owners and times."""
+    """Archive in a fixed order, without owners and times."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, content in sorted(files.items()):

@@ -1,4 +1,4 @@
-"""What a release is called, and the commands of other programs that make and publish it."""
+"""Names of the parts of a release, and the commands of other programs that make and publish it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Release:
     Attributes:
         version: such as `0.1.0`.
         revision: the commit.
-        registry: where repositories are, such as `registry.example.com/team`; empty: none is named.
-        base: the image to build on, with its digest; empty: no image is built.
-        go: an image with Go, with its digest, so that the image has `helm`, too; empty: it has not.
+        registry: prefix of the repositories, such as `registry.example.com/team`; empty if none is named.
+        base: base image, with its digest; empty if no image is built.
+        go: image with Go, with its digest, to add `helm` to the image; empty for an image without it.
     """
 
     version: str
@@ -34,7 +34,7 @@ class Release:
 
     @property
     def image(self) -> str:
-        """The repository."""
+        """Repository of the image."""
         return self.repository("resource-manager")
 
     @property
@@ -43,7 +43,7 @@ class Release:
 
     @property
     def manifests(self) -> str:
-        """The repository."""
+        """Repository of the manifests."""
         return self.repository("resource-manager-manifests")
 
     @property
@@ -52,28 +52,29 @@ class Release:
 
     @property
     def chart(self) -> str:
-        """The repository. Helm wants one that ends with the chart's name."""
+        """Repository of the chart. Helm wants one that ends with the chart's name."""
         return self.repository("charts/resource-manager")
 
     @property
     def chart_file(self) -> str:
-        """As Helm calls it."""
+        """File name that Helm gives the chart."""
         return f"resource-manager-{self.version}.tgz"
 
 
 PUBLISHERS = ("cosign", "oras")
 WITH_HELM = "gardenlet"
-"""The target in the Dockerfile."""
+"""Target in the Dockerfile."""
 
 
 def build_image(release: Release, builder: str, *, context: Path, archive: Path) -> tuple[Command, ...]:
-    """Builds an archive in OCI's layout. The same bytes from the same files: times are those of the epoch.
+    """Commands that build an archive in OCI's layout, with the same bytes from the same files: times are those of the
+    epoch.
 
     Args:
-        release: what is built.
+        release: the release.
         builder: `buildah` or `docker`.
-        context: the directory with the Dockerfile.
-        archive: what is written.
+        context: directory with the Dockerfile.
+        archive: path of the archive.
     """
     given = {"BASE": release.base, "VERSION": release.tag, "REVISION": release.revision}
     target: Command = ()
@@ -104,6 +105,6 @@ def sign(repository: str, digest: str) -> Command:
 
 
 def attest(repository: str, digest: str, bill: Path) -> Command:
-    """Attaches a bill of materials, signed."""
+    """Command that attaches a bill of materials, signed."""
     kind = ("--type", "cyclonedx", "--predicate", str(bill))
     return ("cosign", "attest", "--yes", *kind, f"{repository}@{digest}")

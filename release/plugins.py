@@ -1,11 +1,11 @@
 """The plugins of kubectl as single files with Python in them, and for krew: `python -m release.plugins`.
 
-One file is all three plugins and their completions: what it is called, or what the link to it is called, says which one
-runs. So PyInstaller runs once. krew has an archive for each platform, and a manifest for each plugin that names the
-address and the checksum of the archives.
+One file is all three plugins and their completions: its name, or that of a link to it, selects the program. So
+PyInstaller runs once. krew has an archive for each platform, and a manifest for each plugin that names the address and
+the checksum of the archives.
 
-Packing works for the platform that it runs on only. So it is done on one machine of each platform, with the manifests
-handed on: those that are found in the output directory keep the platforms that others have added.
+Packing only works for the platform that it runs on. So it is done on one machine of each platform, with the manifests
+handed on: those in the output directory keep the platforms that others have added.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from release.oci import compressed
 
 PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = "kubectl-plugins"
-_PLUGINS = {  # what krew shows
+_PLUGINS = {  # descriptions in krew
     "mr": (
         "See and steer ManagedResources",
         """\
@@ -47,7 +47,7 @@ is there, says what to do about a failure, and suspends, resumes, creates and re
 }
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _NOT_NEEDED = (
-    # Found beside the plugin where this project is worked on, and followed from imports that are not made.
+    # Installed in a checkout of this project, and followed from imports that are never made.
     *("cel_expr_python", "google", "greenlet", "hypothesis", "kubernetes_asyncio", "matplotlib", "mypy", "numpy"),
     *("PIL", "playwright", "pytest", "setuptools", "tkinter", "uvloop"),
 )
@@ -67,11 +67,15 @@ getattr(importlib.import_module(module), function)()
 
 
 class PackingError(Exception):
-    """The plugins can't be packed here; says what is missing."""
+    """The plugins can't be packed here; the message names the missing requirement."""
 
 
 def this_platform() -> tuple[str, str]:
-    """System and architecture as Go calls them. Raises PackingError: krew knows no such platform."""
+    """System and architecture in Go's terms.
+
+    Raises:
+        PackingError: krew knows no such platform.
+    """
     system, machine = platform.system().lower(), platform.machine().lower()
     if system not in {"linux", "darwin"} or machine not in _ARCHITECTURES:
         raise PackingError(f"cannot pack for {system}/{machine}; pack on Linux or macOS, amd64 or arm64")
@@ -79,7 +83,7 @@ def this_platform() -> tuple[str, str]:
 
 
 def programs(source: Path = PROJECT) -> dict[str, str]:
-    """The plugins and their completions, each with its module and function."""
+    """Plugins and their completions, each with its module and function."""
     scripts: dict[str, str] = tomllib.loads((source / "pyproject.toml").read_text())["project"]["scripts"]
     return {name: function for name, function in scripts.items() if name.startswith("kubectl")}
 
@@ -88,7 +92,7 @@ def programs(source: Path = PROJECT) -> dict[str, str]:
 
 
 def entry(system: str, architecture: str, *, uri: str, sha256: str) -> dict[str, Any]:
-    """How a manifest names an archive."""
+    """Entry of an archive in a manifest."""
     return {
         "selector": {"matchLabels": {"os": system, "arch": architecture}},
         "uri": uri,
@@ -98,13 +102,13 @@ def entry(system: str, architecture: str, *, uri: str, sha256: str) -> dict[str,
 
 
 def manifest(plugin: str, entries: list[dict[str, Any]], *, release: str, homepage: str) -> dict[str, Any]:
-    """The manifest of a plugin, entries in a fixed order.
+    """Manifest of a plugin, with entries in a fixed order.
 
     Args:
         plugin: such as `mr`.
-        entries: of all platforms.
+        entries: entries of all platforms.
         release: such as `v0.1.0`.
-        homepage: where people read about the plugins.
+        homepage: page about the plugins for users.
     """
     short, description = _PLUGINS[plugin]
     return {
@@ -122,12 +126,12 @@ def manifest(plugin: str, entries: list[dict[str, Any]], *, release: str, homepa
 
 
 def merged(found: dict[str, Any] | None, new: dict[str, Any], *, release: str) -> list[dict[str, Any]]:
-    """The entries of a release with a new one, in place of one for the same platform.
+    """Entries of a release with a new one, which replaces that of the same platform.
 
     Args:
-        found: the manifest that is there already, perhaps of an older release, which counts as none.
+        found: existing manifest, if any; one of another release does not count.
         new: an entry.
-        release: the one that is packed.
+        release: the packed release.
     """
     kept = found["spec"]["platforms"] if found and found["spec"]["version"] == release else []
     return [*(one for one in kept if one["selector"] != new["selector"]), new]
@@ -137,16 +141,17 @@ def merged(found: dict[str, Any] | None, new: dict[str, Any], *, release: str) -
 
 
 def pack(source: Path, output: Path, *, release: str, download: str, homepage: str) -> None:
-    """Writes the single files, the archive and the manifests for krew.
+    """Write the single files, the archive and the manifests for krew.
 
     Args:
-        source: has the packages, and beside them their metadata, unless these are installed.
+        source: directory with the packages, and with their metadata unless these are installed.
         output: an existing directory.
         release: such as `v0.1.0`.
-        download: the folder that archives are downloaded from.
-        homepage: where people read about the plugins.
+        download: URL of the folder with the archives.
+        homepage: page about the plugins for users.
 
-    Raises: PackingError: PyInstaller is missing or fails, or the program that it makes does not run.
+    Raises:
+        PackingError: PyInstaller is missing or fails, or the resulting program does not run.
     """
     system, architecture = this_platform()
     suffix = f"{release}-{system}-{architecture}"

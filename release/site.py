@@ -23,7 +23,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def pages(project: Path) -> list[Path]:
-    """All that are part of the site, relative to the project."""
+    """All pages of the site, relative to the project."""
     found = (each for pattern in ("*.md", "docs/*.md", "benchmarks/*.md") for each in project.glob(pattern))
     return sorted(each.relative_to(project) for each in found)
 
@@ -31,7 +31,8 @@ def pages(project: Path) -> list[Path]:
 def write(project: Path, directory: Path, *, version: str) -> None:
     """Write the site of a checkout.
 
-    Raises mkdocs.exceptions.Abort: a link leads nowhere, or a page is in no path; the log names it.
+    Raises:
+        mkdocs.exceptions.Abort: a link leads nowhere, or a page is in no path; the log names it.
     """
     settings = yaml.safe_load(SETTINGS.read_text())
     with tempfile.TemporaryDirectory() as scratch:
