@@ -63,7 +63,7 @@ def _up(options: argparse.Namespace) -> int:
     if options.seed:
         assets.demand_controllers(programs)
     was_up = Cluster.running(options.name) is not None
-    # What is built is not part of the time that a start takes.
+    # A build does not count as part of the start.
     start = time.monotonic()
     nodes = options.nodes if options.nodes is not None else int(not options.garden)
     cluster = Cluster(name=options.name, nodes=nodes, owner=0, release=wanted).start()
@@ -211,7 +211,7 @@ def _name(text: str) -> str:
 
 
 def _seed_name(text: str) -> str:
-    # Paths of sockets are short, and it is part of them.
+    # It is part of the paths of sockets, which have to be short.
     if dns_label_problems(text) or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not up to 18 lower case letters, digits and dashes")
     return text

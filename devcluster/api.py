@@ -1,6 +1,6 @@
 """Requests to an API server in the simplest way that works: JSON in, JSON out, one after the other on a connection.
 
-For setting things up and looking at them from tools and tests; programs that stay use `kube.runtime.client`.
+For setup and checks by tools and tests; long-running programs use `kube.runtime.client`.
 """
 
 import base64
@@ -29,9 +29,10 @@ class Api:
     def __init__(
         self, *, url: str, ca: str, token: str = "", certificate: bytes = b"", user_agent: str = "devcluster"
     ) -> None:
-        """Args:
-        ca: PEM of what has signed the server's certificate.
-        certificate: PEM of a client's certificate and its key, for one without a token.
+        """Connect to the API server.
+
+        `ca` is the PEM of the authority of the server's certificate; `certificate` the PEM of a client's certificate
+        and its key, for one without a token.
         """
         self._address = urlsplit(url).netloc
         self._tls = ssl.create_default_context(cadata=ca)
@@ -42,12 +43,12 @@ class Api:
                 self._tls.load_cert_chain(file.name)
         self._headers = {"User-Agent": user_agent} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._idle: list[tuple[float, http.client.HTTPSConnection]] = []
-        """With the time since when."""
+        """Idle connections, each with the time since when."""
         weakref.finalize(self, _close, self._idle)
 
     @classmethod
     def of_kubeconfig(cls, path: Path) -> Self:
-        """The first cluster of a kubeconfig, with the client certificate of its first user."""
+        """Use the first cluster of a kubeconfig, with the client certificate of its first user."""
         config = read_kubeconfig(path)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         parts = [base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")]
@@ -65,11 +66,11 @@ class Api:
         return self.request("PUT", path, obj)
 
     def patch(self, path: str, patch: Object) -> Object:
-        """A merge patch."""
+        """Send a merge patch."""
         return self.request("PATCH", path, patch, content_type="application/merge-patch+json")
 
     def apply(self, path: str, obj: Object) -> Object:
-        """Server-side apply of the whole object, taking over what others hold."""
+        """Apply the whole object on the server side, taking over fields of other managers."""
         path += "?fieldManager=devcluster&force=true"
         return self.request("PATCH", path, obj, content_type="application/apply-patch+yaml")
 
@@ -85,9 +86,13 @@ class Api:
         content_type: str = "application/json",
         headers: dict[str, str] | None = None,
     ) -> Object:
-        """Raises kube.errors.ApiError with the server's message, or Unreachable.
+        """Send a request, and return the parsed answer.
 
-        No proxy stands in between here: the API server's text for a path that it does not serve means 'not found', too.
+        No proxy is in between: the API server's text for a path that it does not serve means 'not found', too.
+
+        Raises:
+            kube.errors.ApiError: with the server's message.
+            Unreachable: the connection failed.
         """
         status, answer = self.raw(method, path, body, content_type=content_type, headers=headers)
         try:
@@ -109,7 +114,7 @@ class Api:
         content_type: str = "application/json",
         headers: dict[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        """Status and body, whatever they are. What is sent is JSON, or bytes as they stand."""
+        """Return status and body of any answer. A body is sent as JSON, or bytes unchanged."""
         sent = {**self._headers, "Content-Type": content_type, **(headers or {})}
         connection = self._connection()
         with ExitStack() as broken:
@@ -126,7 +131,7 @@ class Api:
         return answer
 
     def _connection(self) -> http.client.HTTPSConnection:
-        """An open one that no other thread uses."""
+        """Return an open connection that no other thread uses."""
         while True:
             try:
                 since, connection = self._idle.pop()
@@ -138,7 +143,7 @@ class Api:
 
 
 def _is_open(connection: http.client.HTTPSConnection) -> bool:
-    """All that comes on an idle connection is its end."""
+    """Whether the connection is open: the only data on an idle one is its end."""
     if connection.sock is None:
         return False
     poll = select.poll()

@@ -1,11 +1,11 @@
-"""Which calls an API server got, from its audit log: who called, with which verb, for what.
+"""Calls to an API server, from its audit log: user, verb and resource.
 
     audit = Audit(cluster)
     mark = audit.mark()
     ...
     assert audit.count(since=mark, user_agent="resource-manager-agent/") == {}
 
-An Audit sees what happens after it was made. Reading goes on where it stopped, across rotations of the file. A call
+An Audit observes calls after its creation. Reading continues at the last position, across rotations of the file. A call
 is in the log a moment after its answer; `mark` and `calls` wait for that moment by making a call of their own and
 waiting until it shows up.
 """
@@ -35,7 +35,7 @@ class Call:
     user: str
     verb: str
     resource: str
-    """Plural, with the subresource (`pods/status`); the path of a request that is for no resource."""
+    """Plural, with the subresource (`pods/status`); the path of a request without a resource."""
     group: str
     namespace: str
     name: str
@@ -59,7 +59,7 @@ class Audit:
         self._file.close()
 
     def mark(self) -> int:
-        """A point in time, to be given as `since`."""
+        """Return a position to be passed as `since`."""
         self._settle()
         return len(self._calls)
 
@@ -73,9 +73,9 @@ class Audit:
         leases: bool = False,
         watches: bool = False,
     ) -> list[Call]:
-        """The calls since the mark; `user_agent` is a prefix, no `verbs` are all verbs.
+        """Return the calls since the mark; `user_agent` is a prefix, no `verbs` are all verbs.
 
-        Calls for leases, and watches, count only if asked for: what is idle renews its lease and keeps watching.
+        Calls for leases, and watches, count only on request: an idle program renews its lease and keeps watching.
         """
         self._settle()
         return [
@@ -98,14 +98,14 @@ class Audit:
         leases: bool = False,
         watches: bool = False,
     ) -> dict[tuple[str, str], int]:
-        """How many calls for each verb and resource, chosen as by `calls`."""
+        """Return the number of calls for each verb and resource, chosen as by `calls`."""
         chosen = self.calls(
             since=since, user_agent=user_agent, namespace=namespace, verbs=verbs, leases=leases, watches=watches
         )
         return dict(collections.Counter((call.verb, call.resource) for call in chosen))
 
     def _settle(self) -> None:
-        """Reads until a call made now shows up; the log keeps the order in which calls ended, nearly."""
+        """Read until a call made now shows up; the log keeps the order in which calls ended, nearly."""
         path = f"/version?settle={uuid.uuid4()}"
         self._api.get(path)
         deadline = time.monotonic() + _SETTLE_SECONDS
@@ -115,7 +115,7 @@ class Audit:
             time.sleep(0.005)
 
     def _read(self, *, until: str) -> bool:
-        """Takes in what was written meanwhile; True if the call `until` was among it (it is not kept)."""
+        """Read new entries; return whether the call `until` was among them (it is not kept)."""
         seen = False
         for line in self._new_lines():
             event = orjson.loads(line)
@@ -128,7 +128,7 @@ class Audit:
     def _new_lines(self) -> list[bytes]:
         content = self._file.read()
         if not content and self._was_rotated():
-            # What was written to the old one after it was read is its last part.
+            # The rest of the old file was written after the last read.
             content = self._file.read()
             self._file.close()
             self._file = self._log.open("rb")
@@ -143,7 +143,7 @@ class Audit:
             return False
 
     def _is_end_of_watch(self, event: dict[str, Any]) -> bool:
-        """A watch has an event at its start and one at its end; the first one counts."""
+        """Whether the event is the second one of a watch, which has one at its start and one at its end."""
         if event["stage"] == "ResponseStarted":
             self._open_watches.add(event["auditID"])
             return False

@@ -1,7 +1,7 @@
-"""A cluster: starts the components in order, waits until they are ready, and hands out access.
+"""A cluster: starts the components in order, waits until they are ready, and provides access.
 
-A `Cluster` object is a view of a state directory (localprocesses.state). Whoever starts it decides how long it lives:
-as long as an owner process (the default: this one), or until `stop`. Others find it with `Cluster.running`.
+A `Cluster` object is a view of a state directory (localprocesses.state). The process that starts it decides how long it
+lives: as long as an owner process (the default: this one), or until `stop`. Others find it with `Cluster.running`.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from localprocesses.pki import (
 from localprocesses.state import directory, is_alive, locked, names_below, start_lock, sweep
 
 _START_SECONDS, _END_SECONDS = 180.0, 60.0
-"""On a machine that does much else; on an idle one 4 and 1."""
+"""Maximum seconds on a busy machine; on an idle one 4 and 1."""
 _ETCD_SECONDS = 20.0
 _numbers = itertools.count(1)
 
@@ -64,10 +64,10 @@ class Cluster:
         release: str | None = None,
         shape: Shape | None = None,
     ) -> None:
-        """`owner` is the id of the process to live as long as: this one by default, 0 for none.
+        """`owner` is the id of the process whose end also ends the cluster: this one by default, 0 for none.
 
-        `release` is that of Kubernetes, as `1.30.14`; by default what `find_or_build` finds. A cluster whose
-        name has a dot ends with the one that the part before the dot names.
+        `release` is that of Kubernetes, as `1.30.14`; by default that of `find_or_build`. A cluster whose name has a
+        dot ends with the one that the part before the dot names.
         """
         self.name = name or f"{os.getpid()}-{next(_numbers)}"
         self.state = directory(self.name)
@@ -79,12 +79,12 @@ class Cluster:
 
     @classmethod
     def running(cls, name: str) -> "Cluster | None":
-        """The cluster of this name, if one was started completely and is alive."""
+        """Return the cluster of this name, if one was started completely and is alive."""
         cluster = cls(name=name, owner=0)
         return cluster if cluster.is_running() else None
 
     def below(self, name: str, *, nodes: int = 0, shape: Shape | None = None) -> "Cluster":
-        """Another cluster, which ends with this one."""
+        """Return another cluster, which ends with this one."""
         return Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release, shape=shape)
 
     # --- access
@@ -95,22 +95,22 @@ class Cluster:
 
     @property
     def token(self) -> str:
-        """A bearer token of an administrator, good also through a proxy that ends TLS."""
+        """Bearer token of an administrator, also valid through a proxy that ends TLS."""
         return self._access["token"]
 
     @property
     def ca(self) -> str:
-        """What has signed the API server's certificate, PEM."""
+        """Authority of the API server's certificate, PEM."""
         return self._files.ca.read_text()
 
     @property
     def webhook_clients(self) -> Object:
-        """Settings of a server of webhooks: it answers the API server only."""
+        """Settings of a server of webhooks, which restrict its clients to the API server."""
         return {"clientCAFile": str(self._files.ca), "clientNames": [components.WEBHOOK_CLIENT]}
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig; it uses the token."""
+        """Kubeconfig of the administrator, with the token."""
         return self._files.kubeconfig
 
     @property
@@ -119,7 +119,7 @@ class Cluster:
 
     @cached_property
     def authority(self) -> Authority:
-        """Issues further certificates that the API server and its clients trust."""
+        """Authority for further certificates that the API server and its clients trust."""
         return Authority.load(CertificateFiles(self._files.ca, self._files.pki / "ca.key"))
 
     @cached_property
@@ -127,25 +127,26 @@ class Cluster:
         return Api(url=self.url, ca=self.ca, token=self.token)
 
     def audit(self) -> Audit:
-        """What the API server is asked from now on; to be closed."""
+        """Return the calls to the API server from now on; to be closed."""
         return Audit(self.audit_log, self.api)
 
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
-        """A kubeconfig with a client certificate for this user; it may do what RBAC says."""
+        """Return a kubeconfig with a client certificate for this user, whose rights come from RBAC."""
         path = self.state / f"user-{secrets.token_hex(4)}.kubeconfig"
         self._write_kubeconfig(path, client_certificate(self.authority.issue_client(user, groups)), self.url)
         return path
 
     def kubeconfig_through(self, url: str) -> Path:
-        """The administrator's kubeconfig for another address of the API server, as that of a proxy."""
+        """Return the administrator's kubeconfig for another address of the API server, as that of a proxy."""
         path = self.state / f"through-{secrets.token_hex(4)}.kubeconfig"
         self._write_kubeconfig(path, token_credentials(self.token), url)
         return path
 
     def authorize_by(self, url: str, ca: str) -> None:
-        """What gardenlets may do is asked of a webhook from now on; the API server notices it soon.
+        """Authorize gardenlets by a webhook from now on; the API server reloads its file soon.
 
-        Raises: LocalProcessError: this version of Kubernetes can't be configured so.
+        Raises:
+            LocalProcessError: this version of Kubernetes does not support it.
         """
         files, api = self._files, self._assets.authorization_api()
         if not api or not files.authorization.exists():
@@ -160,9 +161,10 @@ class Cluster:
     # --- life
 
     def start(self) -> Self:
-        """Returns when API server, controllers and nodes are ready; if it runs already, when the nodes are.
+        """Start the cluster, or join a running one; return when API server, controllers and nodes are ready.
 
-        Raises LocalProcessError if it does not come up; then nothing is left running.
+        Raises:
+            LocalProcessError: it does not come up; then no process is left running.
         """
         self._assets = find_or_build(self._release)  # may take minutes: before anything is held
         sweep()
@@ -180,7 +182,7 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """Ends all processes and removes the state, first of the clusters below; does nothing if none runs."""
+        """End all processes and remove the state, first of the clusters below; does nothing if none runs."""
         for name in names_below(self.name):
             Cluster(name=name).stop()
         with locked(start_lock(self.state)):
@@ -191,35 +193,35 @@ class Cluster:
         return is_alive(self.state) and self._files.ready.exists()
 
     def component_states(self) -> dict[str, dict[str, Any]]:
-        """For each component its `pid`, and `exit`: None while it runs, then its exit code."""
+        """Return `pid` and `exit` of each component; `exit` is None while it runs, then its exit code."""
         found: dict[str, dict[str, Any]] = supervisor.ask(self.state, "status")["components"]
         return found
 
     def start_apiserver(self) -> None:
-        """Starts it again at the same address; returns when it is ready."""
+        """Start it again at the same address; return when it is ready."""
         self._run(APISERVER, self._apiserver())
         self._wait_for("the API server to be ready", self._is_ready)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
-        """Its port refuses connections until it is started again; with `kill`, it gets no time to say goodbye."""
+        """Stop it; its port refuses connections until the next start. With `kill`, it can't shut down gracefully."""
         supervisor.ask(self.state, "stop", name=APISERVER, kill=kill)
 
     def start_etcd(self) -> None:
-        """Starts it again with the same data; returns when the API server works with it."""
+        """Start it again with the same data; return when the API server works with it."""
         self._run(ETCD, components.etcd(self._assets, self._files))
         self._wait_for("the API server to reach etcd", self._is_stored)
 
     def stop_controllers(self) -> None:
-        """Ends the controller manager and the scheduler; from now on their work is not done."""
+        """End the controller manager and the scheduler; from now on their work is not done."""
         for name in (CONTROLLER_MANAGER, SCHEDULER):
             supervisor.ask(self.state, "stop", name=name, kill=True)
 
     def stop_etcd(self, *, kill: bool = False) -> None:
-        """The API server lives on and answers reads from its cache, at times, and errors."""
+        """Stop etcd; the API server keeps running and answers some reads from its cache, others with errors."""
         supervisor.ask(self.state, "stop", name=ETCD, kill=kill)
 
     def compact(self) -> int:
-        """Etcd forgets all versions before the present one, which is returned. Needs etcd 3.6."""
+        """Compact etcd to the present revision, and return that. Needs etcd 3.6."""
         with socket.socket(socket.AF_UNIX) as connected:
             connected.settimeout(_ETCD_SECONDS)
             connected.connect(str(self._files.etcd_socket))
@@ -230,7 +232,7 @@ class Cluster:
         return revision
 
     def snapshot(self) -> Path:
-        """What etcd holds now, to be given to `restore`. Etcd is down for a moment meanwhile."""
+        """Copy the data of etcd, to be passed to `restore`. Etcd is down for a moment meanwhile."""
         copy = self.state / f"snapshot-{secrets.token_hex(4)}"
         self.stop_etcd(kill=True)
         shutil.copytree(self._files.etcd_data, copy)
@@ -238,9 +240,9 @@ class Cluster:
         return copy
 
     def restore(self, snapshot: Path) -> None:
-        """Takes the cluster back to the snapshot, resourceVersions included; returns when it is ready.
+        """Take the cluster back to the snapshot, resourceVersions included; return when it is ready.
 
-        As the documentation of Kubernetes wants it, everything that belongs to the control plane is started anew.
+        All components of the control plane are restarted, as the documentation of Kubernetes demands.
         """
         for component in reversed(components.ORDER):
             if component in self.component_states():
@@ -250,7 +252,7 @@ class Cluster:
         self._run_components()
 
     def add_nodes(self, count: int) -> None:
-        """Makes sure that the nodes 0 to `count`-1 exist and are ready."""
+        """Ensure that the nodes 0 to `count`-1 exist and are ready."""
         if count and not self._assets.kwok:
             raise LocalProcessError("nodes need the program kwok; KUBEBUILDER_ASSETS names a directory without it")
         for index in range(count):
@@ -365,7 +367,7 @@ class Cluster:
         return status == 200
 
     def _is_stored(self) -> bool:
-        """Single objects are always read from etcd, whereas readiness is answered from memory for a while."""
+        """Whether a read from etcd succeeds, unlike readiness, which is answered from memory for a while."""
         self.api.get("/api/v1/namespaces/default")
         return True
 
@@ -374,7 +376,7 @@ class Cluster:
         return {key(node).name for node in nodes if _can_take_pods(node)}
 
     def _controllers_work(self) -> bool:
-        """Namespaces have their ServiceAccount, without which no pod can be created."""
+        """Whether namespaces have their ServiceAccount, without which no pod can be created."""
         self.api.get("/api/v1/namespaces/default/serviceaccounts/default")
         return True
 

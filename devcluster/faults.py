@@ -1,20 +1,20 @@
-"""What can go wrong between a client and an API server, and the rules that choose when it does.
+"""Faults between a client and an API server, and the rules that choose when they occur.
 
-A `Rule` says which requests it fits and which fault they meet; the first rule that fits decides. This module
-is pure: it decides, and it knows what a fault looks like on the wire; `devcluster.proxy` carries it out.
+A `Rule` names the requests that it fits and the fault for them; the first rule that fits decides. This module is pure:
+it decides, and it knows the form of a fault on the wire; `devcluster.proxy` carries it out.
 
 Faults of any request:
 
     Answer          a failure instead of the answer: `expired()`, `throttled()`, `unavailable()`, ...
-    Foreign         an answer of somebody else, as of a proxy that can't find the API server: `STRANGERS`
+    Foreign         an answer of another server, as of a proxy that can't find the API server: `STRANGERS`
     Truncated       the first half of the answer, as if it were all
     Reset           the connection is reset
     Silence         nothing comes any more, and the connection stays open (half-open TCP)
     Delay           the answer is late
     Trickle         the body comes in small pieces
 
-The first four take `carried_out`: whether the API server carries the request out before the fault strikes,
-which the client can't know.
+The first four take `carried_out`: whether the API server carries the request out before the fault strikes, which the
+client can't know.
 
 Faults of a watch that was opened (an event is one line of JSON):
 
@@ -36,7 +36,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What rules see of a request."""
+    """Fields of a request that rules match."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request:
 
 
 def status(*, code: int, reason: str, message: str, retry_after: int | None = None) -> dict[str, Any]:
-    """A Status of failure as an API server words it; `retry_after` in seconds."""
+    """Status of failure in the words of an API server; `retry_after` in seconds."""
     failure: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -63,7 +63,7 @@ def status(*, code: int, reason: str, message: str, retry_after: int | None = No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A failure in place of the API server's answer, as a Status object, or as text if `plain`."""
+    """Failure in place of the API server's answer, as a Status object, or as text if `plain`."""
 
     name: str
     code: int
@@ -96,7 +96,7 @@ def expired() -> Answer:
 
 
 def throttled(*, retry_after: int = 1) -> Answer:
-    """Too many requests. An overloaded API server says so in plain text, not with a Status."""
+    """Too many requests. An overloaded API server reports them in plain text, not with a Status."""
     return Answer(
         name="throttled",
         code=429,
@@ -108,7 +108,7 @@ def throttled(*, retry_after: int = 1) -> Answer:
 
 
 def unauthorized() -> Answer:
-    """The token is not taken, as just after it was rotated or has run out."""
+    """The token is not accepted, as just after its rotation or expiry."""
     return Answer(name="unauthorized", code=401, reason="Unauthorized", message="Unauthorized")
 
 
@@ -135,7 +135,7 @@ def unavailable(*, retry_after: int | None = None, carried_out: bool = False) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """What no API server answers; nothing is carried out."""
+    """Answer that no API server gives; the request is not carried out."""
 
     name: str
     code: int
@@ -164,12 +164,12 @@ STRANGERS = (
     Foreign(name="json-200", code=200, content_type=_JSON, text='{"status":"ok"}'),
     Foreign(name="empty-200", code=200, content_type=_JSON, text=""),
 )
-"""Proxies, gateways and login pages."""
+"""Answers of proxies, gateways and login pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncated:
-    """The first half of what the API server answers, as a complete answer. Of a watch nothing is taken."""
+    """The first half of the API server's answer, as a complete answer; empty for a watch."""
 
     name: ClassVar[str] = "truncated"
 
@@ -226,22 +226,22 @@ class Trickle:
 
 
 class WatchEnd(StrEnum):
-    """How the stream of a watch ends."""
+    """Ways in which the stream of a watch ends."""
 
     CLOSED = "watch-closed"
-    """Cleanly, as at the API server's own time-out."""
+    """Clean end, as at the API server's own time-out."""
     EXPIRED = "watch-expired"
-    """With an ERROR event of code 410, then cleanly."""
+    """ERROR event of code 410, then a clean end."""
     RESET = "watch-reset"
-    """With a reset, which may overtake events that the client has not read yet."""
+    """Reset, which may overtake events that the client has not read yet."""
     SILENT = "watch-silent"
-    """Nothing comes any more, not even the end."""
+    """No more data, not even the end."""
     TRUNCATED = "watch-truncated"
-    """Cleanly, but half-way through an event."""
+    """Clean end, but half-way through an event."""
 
     @property
     def last_words(self) -> bytes:
-        """What the client still reads."""
+        """Last bytes that the client reads."""
         if self is WatchEnd.EXPIRED:
             error = {"type": "ERROR", "object": status(code=410, reason="Expired", message=_EXPIRED)}
             return json.dumps(error).encode() + b"\n"
@@ -267,7 +267,7 @@ class EndWatch:
 
     @property
     def events_to_pass(self) -> int | None:
-        """None when time alone decides."""
+        """None if only time decides."""
         if self.after_events is None and self.after_seconds is None:
             return 0
         return self.after_events
@@ -295,12 +295,12 @@ Fault = Answer | Foreign | Truncated | Reset | Silence | Delay | Trickle | Watch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Requests that fit everything said here meet the fault.
+    """Requests that match all of these fields meet the fault.
 
-    `path`, `query` and `user_agent` are regular expressions, found anywhere unless anchored. `query` is as
-    sent, percent-encoded. `watch` set to True or False takes only watches, or none; faults of watches take
-    only watches anyway. The first `after` requests that fit are let through, of the others each is hit with
-    `probability`, and at most `times` of them in all.
+    `path`, `query` and `user_agent` are regular expressions, found anywhere unless anchored. `query` is as sent,
+    percent-encoded. `watch` set to True or False takes only watches, or none; faults of watches take only watches
+    anyway. The first `after` requests that fit are let through, of the others each is hit with `probability`, and at
+    most `times` of them in all.
     """
 
     fault: Fault
@@ -341,7 +341,7 @@ class Rule:
 
 @dataclass(slots=True, kw_only=True)
 class _Standing:
-    """A rule in force, with what it has seen. Each draws from its own dice, so rules don't disturb each other."""
+    """A rule in force, with its counters. Each has its own random numbers, so rules don't disturb each other."""
 
     rule: Rule
     dice: Random
@@ -361,7 +361,7 @@ class _Standing:
 
 @dataclass(slots=True)
 class Rules:
-    """The rules in force, in order; equal seeds and equal requests meet equal faults."""
+    """Rules in force, in order; equal seeds and equal requests meet equal faults."""
 
     seed: int = 0
     _standing: list[_Standing] = field(default_factory=list)
@@ -374,7 +374,11 @@ class Rules:
             self._added += 1
 
     def remove(self, rule: Rule) -> None:
-        """Take out the first rule equal to this one; ValueError if there is none."""
+        """Remove the first rule equal to this one.
+
+        Raises:
+            ValueError: there is none.
+        """
         del self._standing[list(self).index(rule)]
 
     def clear(self) -> None:
@@ -382,7 +386,7 @@ class Rules:
 
     @property
     def hits(self) -> int:
-        """How many requests have met a fault of the rules in force."""
+        """Number of requests that have met a fault of the rules in force."""
         return sum(standing.hits for standing in self._standing)
 
     def __iter__(self) -> Iterator[Rule]:
@@ -392,12 +396,12 @@ class Rules:
         return len(self._standing)
 
     def choose(self, request: Request) -> Fault | None:
-        """The fault this request meets. It counts as a hit of its rule."""
+        """Return the fault for this request. It counts as a hit of its rule."""
         return next((s.rule.fault for s in self._standing if s.strikes(request)), None)
 
 
 def first_lines(block: bytes, count: int) -> tuple[bytes, int]:
-    """The first `count` lines of whole lines, and how many there were."""
+    """Return the first `count` lines of whole lines, and the number of lines."""
     end = taken = 0
     while taken < count and (newline := block.find(b"\n", end)) >= 0:
         end = newline + 1
@@ -406,7 +410,7 @@ def first_lines(block: bytes, count: int) -> tuple[bytes, int]:
 
 
 def each_twice(block: bytes) -> bytes:
-    """Whole lines, each followed by itself."""
+    """Repeat each of the whole lines."""
     return b"".join(line + b"\n" + line + b"\n" for line in block.split(b"\n")[:-1])
 
 
@@ -418,7 +422,11 @@ class LineJoiner:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """The lines completed by this chunk; ValueError when one grows beyond the limit."""
+        """Return the lines completed by this chunk.
+
+        Raises:
+            ValueError: a line grows beyond the limit.
+        """
         end = chunk.rfind(b"\n") + 1
         if end == 0:
             self._rest += chunk

@@ -7,7 +7,7 @@ _MODULE = "-m"
 
 
 def running_in(directory: Path) -> dict[int, list[str]]:
-    """Their command lines, by process id; `directory` may be how the names of several begin."""
+    """Command lines by process id; `directory` may be the common prefix of several."""
     wanted, found = os.fsencode(directory), {}
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -20,14 +20,14 @@ def running_in(directory: Path) -> dict[int, list[str]]:
 
 
 def program(command: list[str]) -> str:
-    """What runs, for people."""
+    """Name of the program, for users."""
     if _MODULE in command:
         return f"python -m {command[command.index(_MODULE) + 1]}"
     return Path(command[0]).name
 
 
 def memory(pid: int) -> int:
-    """MiB that it has for itself, and its share of what it has together with others; 0: it has ended."""
+    """Memory of a process in MiB, with its share of memory used together with others; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The programs of this project, run as a user would run them: a command line, a configuration file, a log file.
+"""The programs of this project, run in the way of a user: a command line, a configuration file, a log file.
 
 A program belongs to its cluster: it runs under the cluster's supervisor and ends with it, however the demo ends.
 """
@@ -28,10 +28,10 @@ class Program:
     """`python -m <module> --config FILE`, for a cluster that is source and target.
 
     Args:
-        config: what is to be in the file beside the addresses of its servers.
-        name: of the process, its log and its file; the module's if not given.
-        servers: what it serves beside probes and metrics, as in the file.
-        kubeconfig: as whom it works; the cluster's administrator if not given.
+        config: content of the file without the addresses of its servers.
+        name: name of the process, its log and its file; the module's by default.
+        servers: servers without probes and metrics, as in the file.
+        kubeconfig: access to the cluster; by default that of the administrator.
         arguments: further ones of its command line.
     """
 
@@ -66,8 +66,12 @@ class Program:
         self.config_file.write_text(json.dumps(self._config, indent=2))
 
     def start(self) -> None:
-        """Returns when /readyz is good; raises LocalProcessError when it never is."""
-        # The user's own clusters are none of the demo's business.
+        """Start the program, and return when /readyz succeeds.
+
+        Raises:
+            LocalProcessError: it never does.
+        """
+        # The demo must not use the user's own clusters.
         environment = ["env", *(f"--unset={name}" for name in _OF_USERS), f"KUBECONFIG={self._kubeconfig}"]
         command = [sys.executable, "-m", self._module, "--config", str(self.config_file), *self._arguments]
         supervisor.ask(self._cluster.state, "start", name=self.name, command=[*environment, *command])
@@ -75,7 +79,11 @@ class Program:
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
 
     def run(self, command: str, *arguments: str) -> None:
-        """A command of the administrator, with the same file; raises LocalProcessError when it fails."""
+        """Run a command of the administrator, with the same file.
+
+        Raises:
+            LocalProcessError: it fails.
+        """
         environment = {name: value for name, value in os.environ.items() if name not in _OF_USERS}
         try:
             done = subprocess.run(
@@ -92,7 +100,11 @@ class Program:
             raise LocalProcessError(f"{self.name} {command} failed: {done.stderr or done.stdout}")
 
     def check(self) -> None:
-        """Raises LocalProcessError if it does not run any more."""
+        """Check that the program runs.
+
+        Raises:
+            LocalProcessError: it has ended.
+        """
         code = self._cluster.component_states()[self.name]["exit"]
         if code is not None:
             raise LocalProcessError(f"the {self.name} ended with {code}; {self.log_end()}")
@@ -106,6 +118,6 @@ class Program:
         return f"the end of its log:\n  {end}"
 
     def stop(self) -> None:
-        """Gives it time to say goodbye; what does not use it is ended with the cluster."""
+        """End the program gracefully; if it takes too long, it ends with the cluster."""
         with contextlib.suppress(LocalProcessError):
             supervisor.ask(self._cluster.state, "stop", name=self.name, kill=False)

@@ -1,8 +1,8 @@
 """A reverse proxy that stands between a Kubernetes client and a real API server, and injects faults.
 
-A real API server can't be ordered to lose an answer or to fall silent, so tests put this proxy in front of
-it. It ends TLS on both sides, passes bytes on as they come, and asks its rules once per request; a request
-that no rule takes goes through untouched. Whatever breaks upstream breaks downstream: the proxy hides nothing.
+A real API server can't be ordered to lose an answer or to fall silent, so tests put this proxy in front of it. It ends
+TLS on both sides, passes bytes on as they come, and checks its rules once per request; a request that no rule takes
+goes through untouched. Failures upstream are failures downstream: the proxy hides nothing.
 
     async with FaultProxy(upstream=c.url, upstream_ca=c.ca, authority=c.authority, seed=7) as proxy:
         proxy.write_kubeconfig(tmp_path / "kubeconfig", token=c.token)
@@ -18,8 +18,8 @@ that no rule takes goes through untouched. Whatever breaks upstream breaks downs
 
 Faults and rules are in `devcluster.faults`. All methods belong to the event loop that runs the proxy.
 
-Limits: HTTP/1.1 with bearer tokens (client certificates end here), no upgrades (exec, port-forward), and
-watches in JSON, since faults of watches work on lines.
+Limits: HTTP/1.1 with bearer tokens (client certificates end here), no upgrades (exec, port-forward), and watches in
+JSON, since faults of watches work on lines.
 """
 
 import asyncio
@@ -82,17 +82,17 @@ _NOT_JSON = Answer(
 
 @dataclass(slots=True, kw_only=True)
 class LogEntry:
-    """A request that reached the proxy. It is logged when it comes; the rest is filled in as it goes on."""
+    """A request that reached the proxy. It is logged on arrival, and completed as it goes on."""
 
     request: Request
     fault: str = ""
-    """The name of the fault that a rule chose."""
+    """Name of the fault that a rule chose."""
     status: int | None = None
-    """Of the head sent to the client; None when none was."""
+    """Status of the head sent to the client; None without one."""
     answer: int | None = None
-    """The status of the API server's answer, also of one that was kept from the client; None when there was none."""
+    """Status of the API server's answer, also of one that was kept from the client; None without one."""
     error: str = ""
-    """What broke although no rule wanted it: the API server's side, or the client went away."""
+    """Failure that no rule caused: on the API server's side, or the client went away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +126,7 @@ class FaultProxy:
     ) -> None:
         self.rules = Rules(seed)
         self.injected: collections.Counter[str] = collections.Counter()
-        """How often each fault was carried out, by name (events of a watch count one by one)."""
+        """Number of times that each fault was carried out, by name (events of a watch count one by one)."""
         self.log: collections.deque[LogEntry] = collections.deque(maxlen=_LOG_SIZE)
         """The newest requests, oldest first."""
         self._upstream = upstream.rstrip("/")
@@ -163,14 +163,14 @@ class FaultProxy:
         await self._server.shutdown(timeout=1)
 
     def write_kubeconfig(self, path: Path, *, token: str) -> None:
-        """A kubeconfig that leads to the API server through this proxy."""
+        """Write a kubeconfig that leads to the API server through this proxy."""
         ca = self._authority.bundle.decode()
         text = kubeconfig(name="proxy", url=self.url, ca=ca, user=token_credentials(token))
         write_private(path, text.encode())
 
     @property
     def open_connections(self) -> int:
-        """Of clients."""
+        """Number of connections of clients."""
         return len(self._server.connections)
 
     @property
@@ -183,12 +183,12 @@ class FaultProxy:
             _reset(connection.transport)
 
     async def pause(self) -> None:
-        """The API server is away: connections are refused, those that exist are reset."""
+        """Simulate the absence of the API server: refuse connections, and reset existing ones."""
         if self._listener is not None and self._socket is not None:
             listener, self._listener = self._listener, None
             await listener.close()
             self._socket.close()
-            # Those who are in the middle of a handshake are no connections yet.
+            # Clients in the middle of a handshake are no connections yet.
             await listener.give_up()
         self.drop_all_connections()
 
@@ -200,13 +200,13 @@ class FaultProxy:
             self._listener = Listener(self._socket, self._server, self._tls, make_room=lambda: False)
 
     async def serve_as(self, authority: Authority) -> None:
-        """From now on with a new certificate, of this authority; connections are made anew."""
+        """Use a new certificate of this authority from now on; all connections are reset."""
         await self.pause()
         self._tls = _serving_tls(authority)
         await self.resume()
 
     def end_watches(self, how: WatchEnd, *, path: str = "") -> int:
-        """End the watches that are open now and whose path fits the regular expression; how many."""
+        """End the open watches whose path matches the regular expression, and return their number."""
         ended = [w for w in self._watches if re.search(path, w.path) and not w.deadline.expired()]
         for watch in ended:
             watch.end(how)
@@ -320,7 +320,7 @@ class FaultProxy:
     async def _relay_events(
         self, response: web.StreamResponse, content: aiohttp.StreamReader, fault: Fault | None
     ) -> bool:
-        """Pass events on in whole lines; True when as many have passed as the fault lets through."""
+        """Pass events on in whole lines; return whether the fault's number of events has passed."""
         left = fault.events_to_pass if isinstance(fault, EndWatch) else None
         if left == 0:
             return True
@@ -357,7 +357,7 @@ class FaultProxy:
 
 
 async def _silence() -> web.StreamResponse:
-    """The answer that never comes. The handler is cancelled when the client gives up or the proxy closes."""
+    """Wait forever. The handler is cancelled when the client gives up or the proxy closes."""
     never: asyncio.Future[web.StreamResponse] = asyncio.get_running_loop().create_future()
     return await never
 

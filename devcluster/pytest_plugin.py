@@ -1,10 +1,10 @@
 """Fixtures with real clusters: `cluster`, `target_cluster`, `namespace`, `audit`.
 
-There is one cluster for a whole test run, and a second one for tests that ask for `target_cluster`; both start when
-the first test needs them. With pytest-xdist all workers share them: the clusters belong to the process that
-controls the run, so they live until its end, and end with it in whatever way it ends.
+There is one cluster for a whole test run, and a second one for tests that use `target_cluster`; both start when the
+first test needs them. With pytest-xdist all workers share them: the clusters belong to the process that controls the
+run, so they live until its end, and always end with it.
 
-The programs are built, where they have to be, after collection: no time limit of a test is running then.
+The programs are built, if necessary, after collection: no time limit of a test is running then.
 """
 
 import os
@@ -28,7 +28,7 @@ _ROLES = ("source", "target")
 
 @dataclass(frozen=True, slots=True)
 class RunClusters:
-    """The clusters of a test run; `owner` is the process that controls it, under pytest-xdist the workers' parent."""
+    """Clusters of a test run; `owner` is the process that controls it, under pytest-xdist the workers' parent."""
 
     owner: int
 
@@ -51,13 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """pytest-xdist: lets a worker know, before it starts, which run it belongs to."""
+    """pytest-xdist: tell a worker, before it starts, the run that it belongs to."""
     node.workerinput[_WORKER_INPUT] = os.getpid()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before `-m` chooses among them."""
+    """Mark tests with clusters before `-m` selects tests."""
     for item in items:
         if _needs_cluster(item):
             item.add_marker(CONTROL_PLANE)
@@ -85,7 +85,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def devcluster_run(request: pytest.FixtureRequest) -> RunClusters:
-    """What clusters of this run are made with; tests that start their own ask for it, so that they can be built."""
+    """Settings for clusters of this run; tests that start their own use this fixture, so that programs are built."""
     return request.config.stash[_RUN]
 
 
@@ -97,13 +97,13 @@ def cluster(devcluster_run: RunClusters) -> Cluster:
 
 @pytest.fixture(scope="session")
 def target_cluster(devcluster_run: RunClusters) -> Cluster:
-    """A second cluster, for what has a source and a target."""
+    """A second cluster, for tests with a source and a target."""
     return devcluster_run.cluster("target")
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
-    """The name of a namespace of the test's own, in which pods can be created.
+    """Name of a namespace of the test's own, in which pods can be created.
 
     It stays as long as the cluster: Kubernetes removes one by two calls for each kind, more than most tests make.
     """
@@ -116,6 +116,6 @@ def namespace(cluster: Cluster) -> str:
 
 @pytest.fixture
 def audit(cluster: Cluster) -> Iterator[Audit]:
-    """The calls that the cluster's API server gets from now on, those of other tests among them."""
+    """Calls to the cluster's API server from now on, including those of other tests."""
     with closing(cluster.audit()) as opened:
         yield opened

@@ -5,10 +5,10 @@ be there, the others make the cluster better), the user's cache directory, a bui
 user and release: the only step that needs Go and the network.
 
 `controlplane/` is a Go module whose two programs become five: `controlplane` is etcd, kube-apiserver,
-kube-controller-manager or kube-scheduler, depending on the name it is called by, and `kwok` is itself. Its go.sum
-pins every byte. Other releases of Kubernetes are built from the same main program, in a module that is made for them
-(`versions`), and get the same kwok. Each result is kept in the cache directory under a hash of all that it is made of,
-put there by one rename, so what is found there is complete. Who comes while another builds waits for the result.
+kube-controller-manager or kube-scheduler, depending on the name it is called by, and `kwok` is itself. Its go.sum pins
+every byte. Other releases of Kubernetes are built from the same main program, in a module that is made for them
+(`versions`), and get the same kwok. Each result is kept in the cache directory under a hash of all its inputs, put
+there by one rename, so results there are complete. Other processes wait for the result of a running build.
 """
 
 import contextlib
@@ -49,13 +49,13 @@ _REMEDY = (
 _VARIABLE = "KUBEBUILDER_ASSETS"
 _FIRST_WITH_GATEWAY = (3, 6)
 _AUTHORIZATION_APIS = (((1, 32), "v1"), ((1, 30), "v1beta1"))
-"""Since which release of Kubernetes there is which version of an AuthorizationConfiguration."""
+"""Version of the AuthorizationConfiguration by the first release of Kubernetes with it."""
 _VERSION_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """What can be run; None is a feature that this cluster does without."""
+    """Available programs; None is a feature that this cluster does without."""
 
     etcd: Path
     apiserver: Path
@@ -64,20 +64,20 @@ class Assets:
     kwok: Path | None
 
     def etcd_has_gateway(self) -> bool:
-        """Whether etcd takes JSON, too, on a Unix socket; before 3.6 it ends if it is to."""
+        """Whether etcd also serves JSON on a Unix socket; before 3.6 it would end."""
         answer = _version_of(self.etcd)
         version = re.search(r"etcd Version: (\d+)\.(\d+)", answer)
         return version is None or (int(version[1]), int(version[2])) >= _FIRST_WITH_GATEWAY
 
     def authorization_api(self) -> str:
-        """Which version of an AuthorizationConfiguration the API server reads; empty: it reads none."""
+        """Version of an AuthorizationConfiguration that the API server reads; empty if it reads none."""
         version = re.search(r"Kubernetes v(\d+)\.(\d+)", _version_of(self.apiserver))
         found = (0, 0) if version is None else (int(version[1]), int(version[2]))
         return next((api for first, api in _AUTHORIZATION_APIS if found >= first), "")
 
 
 def _version_of(program: Path) -> str:
-    """What it prints; empty if it can't be run: it fails when it is started, if at all."""
+    """Output of the version; empty if the program can't be run: its start will fail."""
     command = [str(program), "--version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False)
@@ -87,7 +87,7 @@ def _version_of(program: Path) -> str:
 
 
 def find_or_build(release: str | None = None) -> Assets:
-    """Args: release: of Kubernetes, which is built then; without it, what the variable names, or the newest."""
+    """Find the programs, or build those of `release`; without it, use those of the variable, or the newest."""
     named = os.environ.get(_VARIABLE)
     if named and release is None:
         return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
@@ -96,7 +96,11 @@ def find_or_build(release: str | None = None) -> Assets:
 
 
 def demand_controllers(found: Assets) -> None:
-    """Raises LocalProcessError: without a controller manager, a gardenlet gets no certificate, and no Shoot works."""
+    """Check that there is a controller manager: without it, a gardenlet gets no certificate, and no Shoot works.
+
+    Raises:
+        LocalProcessError: there is none.
+    """
     if found.controller_manager is None:
         raise LocalProcessError(
             f"there is no kube-controller-manager in {found.apiserver.parent}, which seeds and Shoots need; put it "
@@ -129,7 +133,7 @@ def _in_directory(directory: Path, *, source: str) -> Assets:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What `go build` is called with, and where."""
+    """Directory and arguments of `go build`."""
 
     directory: Path
     flags: tuple[str, ...]
@@ -137,9 +141,10 @@ class Module:
 
 
 def cached_or_built(release: str = NEWEST) -> Path:
-    """The directory with all programs; builds them if need be, which takes minutes and says so on stderr.
+    """Return the directory with all programs; a build takes minutes, which is announced on stderr.
 
-    Raises LocalProcessError if Go is missing, too old, or fails.
+    Raises:
+        LocalProcessError: Go is missing, too old, or fails.
     """
     cache = cache_directory()
     target = cache / _fingerprint(release)
@@ -160,7 +165,7 @@ def _flags(release: str) -> tuple[str, ...]:
         "-trimpath",
         " ".join(("-ldflags=-s -w", *(f"-X {_VERSION}.{name}={text}" for name, text in stamped.items()))),
     )
-    # Without the cloud providers that old releases have in them: there is no cloud here.
+    # Without the cloud providers of old releases: there is no cloud here.
     return flags if release == NEWEST else (*flags, "-tags=providerless", "-mod=mod")
 
 
@@ -183,7 +188,7 @@ def _locked_with_notice(lock: Path) -> Iterator[None]:
 
 
 def _build(target: Path, release: str, kwok: Path | None) -> None:
-    """Args: kwok: one that is built already; None: it is built, too."""
+    """Build the programs, and also kwok unless it is given."""
     if shutil.which("go") is None:
         raise LocalProcessError(f"Go is not installed. {_REMEDY}")
     scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
@@ -206,7 +211,7 @@ def _build(target: Path, release: str, kwok: Path | None) -> None:
 
 @contextlib.contextmanager
 def _module(release: str, progress: "Progress") -> Iterator[Module]:
-    """The pinned one, or one that is made for the release."""
+    """Return the pinned module, or one that is made for the release."""
     if release == NEWEST:
         yield Module(MODULE, _flags(release), (".", f"./{_KWOK}"))
         return
@@ -221,13 +226,13 @@ def _module(release: str, progress: "Progress") -> Iterator[Module]:
 
 
 def _count_packages(module: Module, progress: "Progress") -> int:
-    """How many packages are to be compiled, since Go's cache lacks them; fetches the modules they come from."""
+    """Number of packages to compile, since Go's cache lacks them; fetches their modules."""
     stale = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
     return len(_go(["list", "-deps", *module.flags, stale, *module.programs], module.directory, progress))
 
 
 def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str]:
-    """Runs Go there and gives the lines of its output; its messages move the progress on."""
+    """Run Go in the directory, and return the lines of its output; its messages advance the progress."""
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     messages: deque[str] = deque(maxlen=15)
     with (
@@ -251,7 +256,7 @@ def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str
 
 
 class Progress:
-    """Shows on stderr how far a build is: one line redrawn on a terminal, elsewhere a line every 15 seconds."""
+    """Shows the progress of a build on stderr: one line redrawn on a terminal, elsewhere a line every 15 seconds."""
 
     def __init__(self, release: str, terminal: bool) -> None:
         self._release = release

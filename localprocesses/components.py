@@ -14,10 +14,10 @@ from localprocesses.assets import Assets
 AUDIENCES = ("https://kubernetes.default.svc", "gardener")
 _SERVING_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 POD_CIDR, NODE_CIDR = "10.64.0.0/16", "10.65.0.0/16"
-"""Of pods and nodes that KWOK plays."""
+"""Addresses of simulated pods and nodes."""
 STAGES = Path(__file__).with_name("controlplane") / "stages.yaml"
 NODE_ANNOTATION = ("kwok.x-k8s.io/node", "fake")
-"""KWOK plays the nodes that carry this annotation, and their pods; a test's own nodes stay as the test made them."""
+"""KWOK simulates the nodes with this annotation, and their pods; a test's own nodes stay as the test made them."""
 
 ETCD = "etcd"
 APISERVER = "kube-apiserver"
@@ -25,35 +25,31 @@ CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 KWOK = "kwok"
 ORDER = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
-"""In which they start."""
+"""Order of the start."""
 _ETCD_ADDRESS, _PEER_ADDRESS = "etcd:0", "peer:0"
-"""Sockets in the state directory, in which etcd runs; before 3.6 it takes no paths, only what looks like host and port.
-"""
+"""Sockets in the state directory, in which etcd runs; before 3.6 it takes no paths, only the form of host and port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What clusters differ in.
-
-    Attributes:
-        services: the addresses of Services, as CIDR.
-        played: controllers of kube-controller-manager that don't run, since somebody else does what they would do.
-        scheduled: whether there is a scheduler.
-    """
+    """Differences of clusters."""
 
     services: str = "10.96.0.0/16"
+    """Addresses of Services, as CIDR."""
     played: tuple[str, ...] = ()
+    """Controllers of kube-controller-manager that don't run, since another program simulates them."""
     scheduled: bool = True
+    """Whether there is a scheduler."""
 
     @property
     def serving_names(self) -> tuple[str, ...]:
-        """Of the API server's certificate."""
+        """Names in the API server's certificate."""
         return *_SERVING_NAMES, str(ip_network(self.services)[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where things lie in the state directory."""
+    """Paths in the state directory."""
 
     state: Path
 
@@ -67,7 +63,7 @@ class Files:
 
     @property
     def front_proxy_ca(self) -> Path:
-        """By which servers know the API server that passes requests on to them."""
+        """Authority by which servers recognize the API server that passes requests on to them."""
         return self.pki / "front-proxy-ca.crt"
 
     @property
@@ -80,12 +76,12 @@ class Files:
 
     @property
     def admission(self) -> Path:
-        """How the API server shows webhooks who it is."""
+        """Configuration with the credentials that the API server shows to webhooks."""
         return self.state / "admission.yaml"
 
     @property
     def authorization(self) -> Path:
-        """Who authorizes requests, in order; the API server reads it again when it changes."""
+        """Authorizers of requests, in order; the API server reads the file again when it changes."""
         return self.state / "authorization.yaml"
 
     @property
@@ -119,7 +115,7 @@ class Files:
 
     @property
     def ready(self) -> Path:
-        """Exists when the cluster was started completely."""
+        """File that exists when the cluster was started completely."""
         return self.state / "ready"
 
     @property
@@ -142,7 +138,7 @@ def etcd(assets: Assets, files: Files) -> list[str]:
         str(assets.etcd),
         f"--data-dir={files.etcd_data}",
         f"--listen-client-urls=unix://{_ETCD_ADDRESS}",
-        # Has to be host and port, though it is announced to no client.
+        # Must be host and port, although no client uses it.
         "--advertise-client-urls=http://localhost:1",
         f"--listen-peer-urls=unix://{_PEER_ADDRESS}",
         # The data live as long as the cluster; waiting for the disk would make every write ten times slower.
@@ -201,7 +197,7 @@ def _authorization(files: Files) -> str:
 
 
 def authorization_configuration(files: Files, *, api: str, with_webhook: bool = False) -> str:
-    """Args: api: its version. with_webhook: gardenlets are authorized by a webhook, before RBAC is asked."""
+    """Configuration of the version `api`; `with_webhook` authorizes gardenlets by a webhook, before RBAC."""
     webhook = {
         "timeout": "10s",
         "authorizedTTL": "10s",
@@ -235,7 +231,7 @@ def admission_configuration(files: Files) -> str:
 
 
 def webhooks_kubeconfig(credentials: dict[str, str]) -> str:
-    """Args: credentials: those that the API server shows, whatever the address of the webhook is."""
+    """Kubeconfig with the credentials that the API server shows to webhooks at any address."""
     users = [{"name": "*", "user": credentials}]
     return json.dumps({"apiVersion": "v1", "kind": "Config", "users": users})
 
@@ -269,7 +265,7 @@ def scheduler(binary: Path, files: Files) -> list[str]:
 
 
 def kwok(binary: Path, kubeconfig: Path, *, server: str = "") -> list[str]:
-    """Args: server: address and port at which it says how it is; empty: it does not."""
+    """Command of KWOK; `server` is address and port of its health checks, empty for none."""
     return [
         str(binary),
         f"--kubeconfig={kubeconfig}",
@@ -284,18 +280,18 @@ def kwok(binary: Path, kubeconfig: Path, *, server: str = "") -> list[str]:
 
 
 WEBHOOK_CLIENT = "kube-apiserver-webhook-client"
-FRONT_PROXY = "front-proxy"
 """Common name of the certificate that the API server shows to webhooks."""
+FRONT_PROXY = "front-proxy"
+"""Name of the certificate that the API server shows to servers to which it passes requests on."""
 
 COMPONENT_USERS = {
     CONTROLLER_MANAGER: "system:kube-controller-manager",
     SCHEDULER: "system:kube-scheduler",
     KWOK: "kwok",
 }
-"""They have tokens: the API server verifies a client certificate in each request, which costs a twentieth of its CPU.
-"""
+"""Users with tokens: the API server verifies a client certificate in each request, at a twentieth of its CPU."""
 ADMINISTRATORS = "system:masters"
-"""The group of all of them: permissions of the control plane are not what is tested here."""
+"""Group of all users: permissions of the control plane are not tested here."""
 
 AUDIT_POLICY = yaml.safe_dump(
     {
@@ -304,7 +300,7 @@ AUDIT_POLICY = yaml.safe_dump(
         "omitStages": ["RequestReceived"],
         "rules": [
             {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*"]},
-            # What the control plane itself reads, and its heartbeats, are of no interest. Its writes are.
+            # Omit reads of the control plane itself, and its heartbeats, but not its writes.
             {
                 "level": "None",
                 "users": ["system:apiserver", *COMPONENT_USERS.values()],
@@ -322,7 +318,7 @@ AUDIT_POLICY = yaml.safe_dump(
 
 
 def node(index: int) -> dict[str, Any]:
-    """A node that KWOK plays; its name, zone and size follow from its number."""
+    """Simulated node; its name, zone and size follow from its number."""
     name = f"node-{index}"
     annotation, value = NODE_ANNOTATION
     return {

@@ -28,7 +28,11 @@ class OutsideError(Exception):
 
 
 def names_of(path: str) -> tuple[str, ...]:
-    """Names of a relative path; at least one. Raises OutsideError: a name is no plain one, such as `..`."""
+    """Names of a relative path; at least one.
+
+    Raises:
+        OutsideError: a name is no plain one, such as `..`.
+    """
     names = tuple(path.split("/"))
     for each in names:
         if not _NAME.fullmatch(each) or not each.strip("."):
@@ -42,7 +46,11 @@ def names_of(path: str) -> tuple[str, ...]:
 
 
 def one_name(text: str) -> str:
-    """The text, if it is one name. Raises OutsideError."""
+    """Return the text, if it is one name.
+
+    Raises:
+        OutsideError: it is not.
+    """
     (name, *more) = names_of(text)
     if more:
         raise OutsideError(f"{text!r} is not accepted as a name: it has a '/'")
@@ -53,22 +61,22 @@ def one_name(text: str) -> str:
 class Confined:
     """Files below a root. All paths are relative; see `names_of`. Methods raise OutsideError, OSError.
 
-    What can't be written, as on a full disk, leaves nothing behind, and the error has the whole path.
+    A failed write, as on a full disk, leaves nothing behind, and the error has the whole path.
     """
 
     root: Path
 
     def path(self, path: str) -> Path:
-        """For other programs and messages."""
+        """Whole path for other programs and messages."""
         return self.root.joinpath(*names_of(path))
 
     def make(self, path: str) -> Path:
-        """A directory, readable for its owner alone."""
+        """Create a directory, readable for its owner alone."""
         with self._located(path), self._opened(names_of(path), make=True):
             return self.path(path)
 
     def has(self, path: str) -> bool:
-        """Whether there is such a directory."""
+        """Whether the directory exists."""
         try:
             with self._opened(names_of(path)):
                 return True
@@ -88,13 +96,17 @@ class Confined:
         return True
 
     def open(self, path: str) -> BinaryIO:
-        """A regular file, for reading."""
+        """Open a regular file for reading."""
         *above, name = names_of(path)
         with self._opened(tuple(above)) as directory:
             return _open(directory, name, path)
 
     def read(self, path: str, *, most: int) -> bytes:
-        """Raises ValueError: the file is larger."""
+        """Read a file.
+
+        Raises:
+            ValueError: the file is larger than `most` bytes.
+        """
         with self.open(path) as file:
             content = file.read(most + 1)
         if len(content) > most:
@@ -102,14 +114,18 @@ class Confined:
         return content
 
     def create(self, path: str, content: bytes) -> None:
-        """Whole from the first moment on. Raises FileExistsError."""
+        """Create a file that is complete from the first moment on.
+
+        Raises:
+            FileExistsError: it exists already.
+        """
         with self._made_beside(path) as (directory, name, new):
             with _created(directory, new) as file:
                 file.write(content)
             os.link(new, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
 
     def write(self, path: str, content: bytes) -> None:
-        """A file as a whole, if it differs, readable for its owner alone."""
+        """Write a file as a whole, if it differs, readable for its owner alone."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             if self.read(path, most=len(content)) == content:
                 return
@@ -118,20 +134,20 @@ class Confined:
 
     @contextlib.contextmanager
     def replacing(self, path: str) -> Iterator[BinaryIO]:
-        """A new file, which takes the place of the one of before at the end; if there is an error, it does not."""
+        """Write a new file, which replaces the previous one at the end, unless there is an error."""
         with self._made_beside(path) as (directory, name, new):
             with _created(directory, new) as file:
                 yield file
             os.rename(new, name, src_dir_fd=directory, dst_dir_fd=directory)
 
     def rename(self, old: str, new: str) -> None:
-        """A file or directory into another directory, which is there."""
+        """Move a file or directory into another existing directory."""
         (*old_above, old_name), (*new_above, new_name) = names_of(old), names_of(new)
         with self._opened(tuple(old_above)) as source, self._opened(tuple(new_above)) as target:
             os.rename(old_name, new_name, src_dir_fd=source, dst_dir_fd=target)
 
     def remove(self, path: str) -> None:
-        """A directory with all that is in it, or a file, if it is there."""
+        """Remove a file, or a directory with its content, if it exists."""
         *above, name = names_of(path)
         with contextlib.suppress(FileNotFoundError), self._opened(tuple(above)) as directory:
             if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
@@ -141,7 +157,7 @@ class Confined:
 
     @contextlib.contextmanager
     def _made_beside(self, path: str) -> Iterator[tuple[int, str, str]]:
-        """A directory, a name in it, and one under which the file is made first; nothing is left under that."""
+        """A directory, a name in it, and a temporary name for the new file, which is removed at the end."""
         *above, name = names_of(path)
         new = f".{name}.new"
         with self._located(path), self._opened(tuple(above), make=True) as directory:
@@ -155,7 +171,7 @@ class Confined:
 
     @contextlib.contextmanager
     def _located(self, path: str) -> Iterator[None]:
-        """Have errors of the disk name the file."""
+        """Add the path of the file to errors of the disk."""
         try:
             yield
         except OSError as error:

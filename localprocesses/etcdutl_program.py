@@ -1,6 +1,6 @@
 """The program `etcdutl`, which makes a data directory of etcd from a snapshot: built once with Go.
 
-`etcdutl/` is a Go module of its own: the control plane is not built again for it.
+`etcdutl/` is a Go module of its own, so that the control plane is not rebuilt for it.
 """
 
 from pathlib import Path

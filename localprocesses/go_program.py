@@ -1,7 +1,7 @@
-"""Programs beside the control plane, each built once with Go from a module here, whose go.sum pins every byte.
+"""Further programs, each built once with Go from a module here, whose go.sum pins every byte.
 
-The result is kept beside the control plane under a hash of what it is made of; it is put there by one rename, so what
-is found there is complete.
+The result is kept next to the control plane under a hash of its inputs; it is put there by one rename, so results there
+are complete.
 """
 
 import hashlib
@@ -22,12 +22,14 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoProgram:
-    """Attributes:
-    module: its directory.
-    sources: files of it that the program is made of.
-    package: that has the program.
-    minutes: how long it takes to build, for people.
-    without_go: what else there is to do.
+    """A program to build.
+
+    Attributes:
+        module: directory of the module.
+        sources: files of the module that the program depends on.
+        package: package of the program.
+        minutes: duration of the build, for users.
+        without_go: alternative to the build, for users.
     """
 
     name: str
@@ -39,7 +41,11 @@ class GoProgram:
     without_go: str = ""
 
     def find_or_build(self) -> Path:
-        """Raises LocalProcessError."""
+        """Return the program, built if necessary.
+
+        Raises:
+            LocalProcessError: the build failed.
+        """
         target = cache_directory() / f"{self.name}-{self._fingerprint()}" / self.name
         target.parent.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.parent.with_suffix(".lock")):

@@ -1,6 +1,6 @@
-"""The program `helm`, with which gardenlets render charts: built once with Go, where these find it.
+"""The program `helm`, with which gardenlets render charts: built once with Go, where gardenlets find it.
 
-`helm/` is a Go module without any code of its own. A link in the directory of programs leads to what was built last.
+`helm/` is a Go module without any code of its own. A link in the directory of programs leads to the last build.
 """
 
 import os
@@ -17,7 +17,11 @@ _NAME = "helm"
 
 
 def find_or_build() -> Path:
-    """The program; to build it takes a minute or two, and says so on stderr. Raises LocalProcessError."""
+    """Return the program; a build takes a minute or two, which is announced on stderr.
+
+    Raises:
+        LocalProcessError: the build failed.
+    """
     program = GoProgram(
         name=_NAME,
         module=MODULE,
@@ -39,7 +43,7 @@ def version() -> str:
 
 
 def flags() -> tuple[str, ...]:
-    """Those of the Dockerfile, too: the same Go makes the same bytes."""
+    """Flags, the same as in the Dockerfile: the same Go makes the same bytes."""
     return "-trimpath", f"-ldflags=-s -w -X helm.sh/helm/v3/internal/version.version={version()}"
 
 

@@ -1,7 +1,7 @@
-"""Files that a process may use, enforced by the kernel (Landlock, Linux 5.19 and newer), for it and all that it starts.
+"""Files that a process may use, enforced by the kernel (Landlock, Linux 5.19 and newer), for it and all its children.
 
-What is not listed can neither be opened, made, removed nor run, whatever the process is made to do. Where the kernel
-has no Landlock, nothing is enforced.
+Files that are not listed can neither be opened, made, removed nor run, even if the process is compromised. If the
+kernel has no Landlock, nothing is enforced.
 """
 
 import ctypes
@@ -15,10 +15,10 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """Numbers of system calls, the same on all architectures."""
 _VERSION_FLAG, _PATH_BENEATH, _PR_SET_NO_NEW_PRIVS = 1, 1, 38
 _LEAST_VERSION = 2
-"""Before, a file could not be moved into another directory at all."""
+"""Minimum version: older ones can't move a file into another directory at all."""
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _OF_DIRECTORIES = sum(1 << bit for bit in range(3, 14))
-"""To list, to make and remove what is in them, and to move it."""
+"""Rights to list a directory, to create and remove its entries, and to move it."""
 _TRUNCATE = 1 << 14
 _FIRST_WITH_TRUNCATE = 3
 _READ = _READ_FILE | _READ_DIR
@@ -27,11 +27,11 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Paths, each with all that is below it; what is not there is left out.
+    """Paths, each with all that is below it; missing ones are left out.
 
     Attributes:
-        writes: may be read and written.
-        reads: may be read.
+        writes: paths that may be read and written.
+        reads: paths that may be read.
         runs: files that may be run and read.
     """
 
@@ -51,7 +51,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Of Landlock in this kernel; 0: it has none."""
+    """Version of Landlock in this kernel; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))))
@@ -62,7 +62,11 @@ def is_enforced() -> bool:
 
 
 def rules_of(confinement: Confinement) -> int:
-    """A descriptor for `enter`, to be closed; -1: the kernel enforces none. Raises OSError."""
+    """Return a descriptor for `enter`, to be closed; -1 if the kernel enforces none.
+
+    Raises:
+        OSError: a system call failed.
+    """
     if not is_enforced():
         return -1
     truncate = _TRUNCATE if version() >= _FIRST_WITH_TRUNCATE else 0
@@ -94,7 +98,11 @@ def _allow(rules: int, paths: Iterable[str], access: int) -> None:
 
 
 def enter(rules: int) -> None:
-    """Between fork and exec: from now on. Raises OSError."""
+    """Enforce the rules from now on; to be called between fork and exec.
+
+    Raises:
+        OSError: a system call failed.
+    """
     if rules >= 0:
         _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         _checked(_LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))

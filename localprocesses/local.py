@@ -1,4 +1,4 @@
-"""Servers on this computer: waiting for them, and for anything else to hold."""
+"""Servers on this computer: waiting for them, and for any other condition."""
 
 import time
 import urllib.request
@@ -8,7 +8,7 @@ HOST = "127.0.0.1"
 
 
 class LocalProcessError(Exception):
-    """Something a person has to know about; the message names the cause and the remedy."""
+    """Error for the user; the message names the cause and the remedy."""
 
 
 def is_good(url: str) -> bool:
@@ -28,7 +28,11 @@ def wait_until(
     pause: float = 0.05,
     explain: Callable[[], str] = str,
 ) -> float:
-    """Returns the moment, as `time.monotonic` counts; LocalProcessError with the explanation after `within` seconds."""
+    """Wait until the condition holds, and return the time by `time.monotonic`.
+
+    Raises:
+        LocalProcessError: it does not hold within the seconds; with the explanation.
+    """
     deadline = time.monotonic() + within
     while not holds():
         if time.monotonic() > deadline:

@@ -47,7 +47,11 @@ class Authority:
 
     @classmethod
     def load(cls, files: CertificateFiles) -> Self:
-        """Raises UnusablePair."""
+        """Load the authority.
+
+        Raises:
+            UnusablePair: the files hold no certificate with its key.
+        """
         try:
             return cls(read_pair(files.certificate.read_bytes(), files.key.read_bytes()))
         except UnusablePair as error:
@@ -63,30 +67,30 @@ class Authority:
 
     @property
     def bundle(self) -> bytes:
-        """The authority's own certificate, PEM: what a client has to trust."""
+        """The authority's own certificate, PEM, for clients that trust it."""
         return self._pair.certificate_pem
 
     def key_pair(self) -> KeyPair:
         return _pems(self._pair)
 
     def issue_client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
-        """A client certificate that the API server takes for `user` in `groups`."""
+        """Issue a client certificate for `user` in `groups`."""
         return _pems(make_client(self._pair, user, groups, now=datetime.now(UTC), lifetime=_VALIDITY))
 
     def issue_server(self, names: Sequence[str]) -> KeyPair:
-        """A serving certificate for host names and IP addresses."""
+        """Issue a serving certificate for host names and IP addresses."""
         return _pems(make_serving(self._pair, names, now=datetime.now(UTC), lifetime=_VALIDITY))
 
 
 def serving_pair(names: Sequence[str]) -> KeyPair:
-    """A certificate for a server, with that of its authority, which signed nothing else: to trust both is enough."""
+    """Certificate for a server, with that of its authority, which signed nothing else and can be trusted as well."""
     authority = Authority.create(f"authority of {names[0]}")
     pair = authority.issue_server(names)
     return KeyPair(pair.certificate + authority.bundle, pair.key)
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Writes a file that only its owner can read, from the first moment on."""
+    """Write a file that only its owner can read, from the first moment on."""
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_bytes(content)

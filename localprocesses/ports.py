@@ -1,8 +1,8 @@
 """Ports for servers of this computer.
 
-Those that the kernel gives to clients are left out: a client may have such a port a moment later. Who gets one may not
-listen yet, or for a moment not any more. So what has been given, by whichever process of this user, is noted for a
-while, and given to none.
+Ports that the kernel gives to clients are left out: a client may get one a moment later. A server with a given port may
+not listen yet, or pause for a moment. So ports given by any process of this user are noted for a while, and not given
+again.
 """
 
 import json
@@ -21,12 +21,17 @@ _NOTED_SECONDS = 300.0
 
 
 def free_port() -> int:
-    """As `free_ports`."""
+    """Return one port, like `free_ports`."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """Raises LocalProcessError: too few are free, or the directory of the notes belongs to another user; OSError."""
+    """Return free ports.
+
+    Raises:
+        LocalProcessError: too few are free, or the directory of the notes belongs to another user.
+        OSError: the notes can't be written.
+    """
     file, now = root() / "ports.json", time.time()
     with locked(file.with_suffix(".lock")):
         given = {port: when for port, when in _noted(file).items() if 0 <= now - when < _NOTED_SECONDS}
@@ -43,7 +48,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def _noted(file: Path) -> Mapping[str, float]:
-    """When each port was given."""
+    """Time at which each port was given."""
     try:
         written: Mapping[str, float] = json.loads(file.read_text())
     except (FileNotFoundError, ValueError):

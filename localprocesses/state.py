@@ -1,11 +1,11 @@
-"""Where clusters keep their state, and which of them are alive.
+"""State directories of clusters, and whether the clusters are alive.
 
-A cluster is a directory `<temporary directory>/resource-manager-devcluster-<uid>/<checkout>-<name>`, where
-`<checkout>` stands for the path of this package: two checkouts never meet. It lies in the temporary directory since
-nothing in it is worth keeping, and since paths of Unix sockets have to be short.
+A cluster is a directory `<temporary directory>/resource-manager-devcluster-<uid>/<checkout>-<name>`, where `<checkout>`
+stands for the path of this package: two checkouts never meet. It is in the temporary directory since nothing in it is
+worth keeping, and since paths of Unix sockets have to be short.
 
-Whether a cluster is alive is known by locks, not by process ids, which would be used again one day: its supervisor
-holds `alive` as long as it runs, and whoever starts or stops a cluster holds `<directory>.lock` meanwhile.
+Locks show whether a cluster is alive, not process ids, which would be used again one day: its supervisor holds `alive`
+as long as it runs, and a process that starts or stops a cluster holds `<directory>.lock` meanwhile.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ def checkout_id() -> str:
 
 
 def root() -> Path:
-    """The directory of all clusters of this user; it belongs to no other user, which is checked."""
+    """Directory of all clusters of this user; it belongs to no other user, which is checked."""
     path = Path(tempfile.gettempdir()) / f"resource-manager-devcluster-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
@@ -42,7 +42,7 @@ def directory(name: str) -> Path:
 
 
 def names_below(name: str) -> list[str]:
-    """Of the clusters of this checkout that end with the one of this name."""
+    """Names of the clusters of this checkout that end with the one of this name."""
     start = f"{checkout_id()}-"
     found = root().glob(f"{glob.escape(f'{start}{name}')}.*")
     return sorted(path.name.removeprefix(start) for path in found if path.is_dir())
@@ -50,9 +50,9 @@ def names_below(name: str) -> list[str]:
 
 @contextmanager
 def locked(path: Path, *, blocking: bool = True, shared: bool = False) -> Iterator[bool]:
-    """Holds the lock file `path`; gives False if it is held by another and `blocking` is False.
+    """Hold the lock file `path`; False if another process holds it and `blocking` is False.
 
-    Who holds it may remove the file: others, that wait for it, then start over with a new one.
+    The holder may remove the file: others that wait for it then start over with a new one.
     """
     how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if blocking else fcntl.LOCK_NB)
     while True:
@@ -88,7 +88,7 @@ def is_alive(state: Path) -> bool:
     if not alive_lock(state).exists():
         return False
     try:
-        # Shared: those who ask do not take each other for the supervisor.
+        # Shared: concurrent checks do not take each other for the supervisor.
         with locked(alive_lock(state), blocking=False, shared=True) as free:
             return not free
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def is_alive(state: Path) -> bool:
 
 
 def sweep() -> None:
-    """Removes what clusters left whose supervisor was killed, of all checkouts."""
+    """Remove remains of clusters whose supervisor was killed, of all checkouts."""
     for lock in root().glob("*.lock"):
         with locked(lock, blocking=False) as free:
             state = lock.with_suffix("")

@@ -1,13 +1,13 @@
 """The process that holds a cluster's components, so that none of them is ever left behind.
 
-It is a daemon of its own session: Ctrl-C in a terminal does not reach it. It ends, and all components with it, when
-it is asked to, when its owner process ends in whatever way (kill -9 included), and when it is killed itself (the
-kernel then kills the components). It knows nothing of Kubernetes: it starts and stops commands.
+It is a daemon of its own session: Ctrl-C in a terminal does not reach it. It ends, and all components with it, on
+request, when its owner process ends (even by kill -9), and when it is killed itself (the kernel then kills the
+components). It knows nothing of Kubernetes: it starts and stops commands.
 
 Requests come over a Unix socket in the state directory, one JSON object a connection:
 
     {"op": "start", "name": N, "command": [...]}     run it; its output goes to logs/N.log, of which the end is kept;
-                                                     "environment": {...} is all that it has, else that of this process;
+                                                     "environment": {...} replaces that of this process;
                                                      "confinement": {...}: the only files that it may use
     {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL; forget it
     {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
@@ -38,29 +38,29 @@ from localprocesses.local import LocalProcessError
 from localprocesses.state import alive_lock, is_at, root
 
 CPU_FILE = "DEVCLUSTER_CPU_FILE"
-"""The variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
+"""Variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
 _LONGEST_PATH = 100
-"""Of a Unix socket, on all systems."""
+"""Maximum length of the path of a Unix socket, on all systems."""
 _TERMINATION_SECONDS = 2.0
 _OWNER_SECONDS = 1.0
-"""Between looks whether the owner lives."""
+"""Seconds between two checks that the owner lives."""
 LARGEST_LOG = 16 << 20
 """Bytes of a log; then it becomes the old one, of which there is one."""
 _LOGS_SECONDS = 2.0
-"""Between looks at the sizes of logs."""
+"""Seconds between two checks of the sizes of logs."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
 def _socket(state: Path) -> Path:
-    """In the state directory, unless that has a longer path than a socket may have."""
+    """Path in the state directory, unless that is too long for a socket."""
     path = state / "control.sock"
     digest = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
     return path if len(os.fsencode(path)) <= _LONGEST_PATH else root() / f"{digest}.sock"
 
 
 class Supervisor:
-    """Args: lock: the open file that is locked as long as this process runs."""
+    """Holder of components; `lock` is the open file that is locked as long as this process runs."""
 
     def __init__(self, state: Path, owner: int, lock: int) -> None:
         self._state = state
@@ -92,7 +92,7 @@ class Supervisor:
         self._remove_state()
 
     def _remove_state(self) -> None:
-        """Its lock last: once that is gone, the directory may be another supervisor's."""
+        """Remove the state, its lock last: once that is gone, the directory may be another supervisor's."""
         lock = alive_lock(self._state)
         if not is_at(lock, self._lock):
             return
@@ -114,7 +114,7 @@ class Supervisor:
             asyncio.get_running_loop().call_later(_OWNER_SECONDS, self._watch_owner)
 
     def _cut_logs(self) -> None:
-        """Components append: after this, their next output is the first line of the log."""
+        """Cut large logs; components append, so their next output is the first line of the log."""
         for name in self._components:
             with contextlib.suppress(OSError):
                 _cut(self._log(name))
@@ -127,7 +127,7 @@ class Supervisor:
         try:
             request = json.loads(await reader.readline())
             answer = await self._handle(request)
-        except Exception as error:  # noqa: BLE001 - reported to the client that asked
+        except Exception as error:  # noqa: BLE001 - reported to the client
             answer = {"error": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(ConnectionError):
             writer.write(json.dumps(answer).encode() + b"\n")
@@ -191,7 +191,11 @@ class Supervisor:
 
 
 def _cut(log: Path) -> None:
-    """Raises OSError."""
+    """Cut a large log, and keep its content as the old one.
+
+    Raises:
+        OSError: the log can't be read or cut.
+    """
     if log.stat().st_size <= LARGEST_LOG:
         return
     old = log.with_suffix(".old.log")
@@ -220,7 +224,7 @@ def _exists(pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """A process that has ended but was not waited for; it exists, yet it owns nothing any more."""
+    """Whether the process has ended but was not waited for; it exists, yet it owns nothing any more."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -229,7 +233,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _begin(rules: int) -> None:
-    """In the new process, before its program."""
+    """Prepare the new process, before its program runs."""
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     landlock.enter(rules)
@@ -239,7 +243,7 @@ def _begin(rules: int) -> None:
 
 
 def launch(state: Path, *, owner: int) -> None:
-    """Starts the supervisor of `state` (the directory exists) and returns when it takes requests."""
+    """Start the supervisor of `state` (an existing directory), and return when it accepts requests."""
     log = state / "logs" / "supervisor.log"
     with log.open("ab") as output:
         subprocess.run(
@@ -263,7 +267,7 @@ def launch(state: Path, *, owner: int) -> None:
 
 
 def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:
-    """One request to the supervisor of `state`."""
+    """Send one request to the supervisor of `state`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(30)
         try:
@@ -280,7 +284,7 @@ def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:
 
 def main() -> None:
     state, owner = Path(sys.argv[1]), int(sys.argv[2])
-    # The child of a process that ends at once belongs to init: who launched it never has to wait for it.
+    # The child of a process that ends at once belongs to init: the launching process never has to wait for it.
     if os.fork():
         return
     os.setsid()

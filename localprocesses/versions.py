@@ -1,8 +1,8 @@
-"""Which releases of Kubernetes can be built, and the Go module that a release is built from.
+"""Releases of Kubernetes that can be built, and the Go module of a release.
 
 The newest is pinned byte by byte in `controlplane/`. The module of any other release has the same main program and
 requires Kubernetes alone, so it is built of the versions that Kubernetes was released with: its own go.mod names them
-all. Go's checksum database proves whether the bytes are right.
+all. Go's checksum database verifies the bytes.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from localprocesses.local import LocalProcessError
 
 NEWEST = "1.36.3"
-"""As in `controlplane/go.mod`."""
+"""Release in `controlplane/go.mod`."""
 PATCHES = {
     "1.28": "1.28.15",
     "1.29": "1.29.15",
@@ -24,18 +24,19 @@ PATCHES = {
     "1.35": "1.35.8",
     "1.36": NEWEST,
 }
-"""By minor version, oldest first: the release that stands for it. Of some releases, staging modules are missing."""
+"""Release by minor version, oldest first. Some releases lack staging modules."""
 OFFERED = ("1.29.9", "1.30.5", "1.31.1", *PATCHES.values())
-"""What may be built because the owner of a Shoot chose it: what the CloudProfile `local` has, and `PATCHES`."""
+"""Releases that are built if the owner of a Shoot chooses them: those of the CloudProfile `local`, and `PATCHES`."""
 _VERSION = re.compile(r"v?(\d+\.\d+)(\.\d+)?")
 _WITHOUT_VERSION = "v0.0.0"
-"""Kubernetes requires its staging modules so, which are published as v0.MINOR.PATCH."""
+"""Version of staging modules in the go.mod of Kubernetes; they are published as v0.MINOR.PATCH."""
 
 
 def release(text: str) -> str:
-    """From `1.30` or `1.30.4`, with or without a `v`, to the release to build, as `1.30.14`.
+    """Return the release to build, as `1.30.14`, for `1.30` or `1.30.4`, with or without a `v`.
 
-    Raises: LocalProcessError: it is no version, or none of those that are supported.
+    Raises:
+        LocalProcessError: it is no version, or none of those that are supported.
     """
     found = _VERSION.fullmatch(text)
     if found is None or found[1] not in PATCHES:
@@ -45,9 +46,10 @@ def release(text: str) -> str:
 
 
 def known(text: str) -> str:
-    """The release, if it is one of `OFFERED`.
+    """Return the release, if it is one of `OFFERED`.
 
-    Raises: LocalProcessError: it is another one.
+    Raises:
+        LocalProcessError: it is another one.
     """
     found = release(text)
     if found not in OFFERED:
@@ -56,9 +58,9 @@ def known(text: str) -> str:
 
 
 def go_mod(release: str, own: Mapping[str, Any]) -> str:
-    """The go.mod of the control plane of a release, to which Go adds what is imported, in the versions of `own`.
+    """The go.mod of the control plane of a release, to which Go adds imported modules, in the versions of `own`.
 
-    Args: own: Kubernetes' own go.mod, as `go mod edit -json` prints it.
+    `own` is Kubernetes' own go.mod, as printed by `go mod edit -json`.
     """
     published = f"v0.{release.removeprefix('1.')}"
     staging = [each["Path"] for each in own["Require"] if each["Version"] == _WITHOUT_VERSION]

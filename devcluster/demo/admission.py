@@ -1,6 +1,6 @@
-"""The webhooks in the demo: how the API server gets to ask them, and what they did to an object.
+"""The webhooks in the demo: their registration at the API server, and their effects on an object.
 
-They are shown on the objects of two YAML files beside this one, which are applied as they stand there.
+They are shown on the objects of two YAML files next to this one, which are applied unchanged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class Webhooks:
     """The admission server.
 
     Args:
-        namespace: holds the Secrets with the certificates.
+        namespace: namespace of the Secrets with the certificates.
     """
 
     def __init__(self, cluster: Cluster, *, namespace: str) -> None:
@@ -51,30 +51,30 @@ class Webhooks:
         server = {"bindAddress": HOST, "port": port, "tls": tls}
         config = {
             "leaderElection": {"resourceNamespace": namespace},
-            # There is no other replica that API servers would have to find meanwhile.
+            # No API server has to find another replica meanwhile.
             "gracefulShutdownTimeout": "1s",
             "webhooks": {name: {"enabled": True} for name in _ENABLED},
         }
         self.program = Program("webhooks", cluster, config, servers={"webhooks": server})
 
     def make_certificates(self) -> None:
-        """A CA and a certificate for the server: in Secrets, and as the files that the server reads."""
+        """Create a CA and a certificate for the server: in Secrets, and as the files that the server reads."""
         self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
 
     def install(self) -> None:
-        """Registers at the API server what to ask, where, and whom to trust."""
+        """Register the webhooks at the API server, with their address and CA."""
         ca = f"{self._namespace}/gardener-resource-manager-ca"
         self.program.run("configurations", "--url", self._url, "--ca-secret", ca, "--install")
 
 
 def objects(file: Path) -> Iterator[tuple[str, Object]]:
-    """What is in a file, each with the path of its collection."""
+    """Objects in a file, each with the path of its collection."""
     for obj in yaml.safe_load_all(file.read_bytes()):
         yield _COLLECTIONS[obj["kind"]], obj
 
 
 def changes(file: Path, stored: Object, pod: Object) -> list[list[str]]:
-    """A table of what webhooks made of the Deployment in a file, and of a pod of it."""
+    """Table of changes by webhooks in the Deployment of a file, and in a pod of it."""
     given = next(obj for _, obj in objects(file) if key(obj) == key(stored) and obj["kind"] == "Deployment")
     template = given["spec"]["template"]["spec"]
     return [

@@ -1,4 +1,4 @@
-"""What the demo has the agent apply: YAML files that become Secrets, and ManagedResources that name them."""
+"""Objects that the demo has the agent apply: YAML files that become Secrets, and ManagedResources that name them."""
 
 import base64
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _BUNDLES = ("monitoring", "shop", "vouchers")
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A set of objects that belong together, as the YAML text that somebody wrote."""
+    """Objects that belong together, as YAML text."""
 
     name: str
     text: bytes
@@ -49,7 +49,7 @@ def bundles() -> Iterator[Bundle]:
 
 
 def custom_resource_definitions() -> list[Object]:
-    """Those that the agent needs, from the manifests for its installation."""
+    """Definitions that the agent needs, from the manifests for its installation."""
     crds = Path(__file__).resolve().parents[2] / "manifests" / "crds"
     files = [path for path in sorted(crds.glob("*.yaml")) if path.name != "kustomization.yaml"]
     return [document for path in files for document in yaml.safe_load_all(path.read_bytes())]

@@ -1,4 +1,4 @@
-"""The scenes of a Shoot that is a cluster, from its creation to its end. Nothing is played."""
+"""The scenes of a Shoot that is a cluster, from its creation to its end. Nothing is simulated."""
 
 import os
 import re
@@ -40,7 +40,7 @@ _SCHEDULER: Object = {
 _OPERATION_SECONDS = 300.0
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.5
-"""Between two runs of a plugin."""
+"""Seconds between two runs of a plugin."""
 
 
 class ClusterScenes(Demo):
@@ -156,7 +156,7 @@ class ClusterScenes(Demo):
         return bool(self._api.raw("GET", SHOOTS.path(namespace=_NAMESPACE, name=_NAME))[0] == 404)
 
     def _wait_for_operation(self, what: str) -> None:
-        """Until the gardenlet has done what is asked for now."""
+        """Wait until the gardenlet has applied the current spec."""
 
         def is_done() -> bool:
             shoot = self._shoot()
@@ -167,7 +167,7 @@ class ClusterScenes(Demo):
         self._wait_for_progress(what, is_done)
 
     def _wait_for_progress(self, what: str, is_done: Callable[[], bool]) -> None:
-        """Shows meanwhile how far the operation is."""
+        """Wait, and show the progress of the operation meanwhile."""
 
         def look() -> bool:
             if is_done():
@@ -193,7 +193,7 @@ class ClusterScenes(Demo):
         return f"kubectl gardener flow {_NAME} --namespace={_NAMESPACE} --gardenlet={gardenlet}"
 
     def _held(self, box: SeedBox) -> str:
-        """The task of the running flow that waits for an object; empty: none does."""
+        """Task of the running flow that waits for an object; empty if none does."""
         lines = self._plugin_output(self._flow(box)).splitlines()
         running = (re.sub(" +", " ", line) for line in lines if "Running" in line)
         return "\n".join(line for line in running if "waits for example.com" in line)
@@ -203,7 +203,7 @@ class ClusterScenes(Demo):
         self._screen.table([["PROGRAM", "PROCESS", "MEMORY"], *rows])
 
     def _processes(self, seed: Cluster) -> dict[str, int]:
-        """Of the Shoot, by program: those that run."""
+        """Process ids of the running components of the Shoot, by program."""
         found = supervisor.ask(_runner(seed), "status")["components"]
         return {
             name.removeprefix(f"{_TECHNICAL_ID}."): each["pid"] for name, each in found.items() if each["exit"] is None
@@ -211,7 +211,7 @@ class ClusterScenes(Demo):
 
 
 def _runner(seed: Cluster) -> Path:
-    """The directory of the supervisor that has the processes of Shoots."""
+    """Directory of the supervisor that has the processes of Shoots."""
     return provider_state(seed) / "run"
 
 

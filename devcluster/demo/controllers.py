@@ -1,4 +1,4 @@
-"""The scenes of the controller manager: what happens in a garden by itself."""
+"""The scenes of the controller manager: automatic changes in a garden."""
 
 import asyncio
 from pathlib import Path
@@ -36,7 +36,7 @@ _CONFIG: Object = {
 
 class ControllerScenes(Demo):
     project_namespace = ""
-    """Of the Project that it makes."""
+    """Namespace of the Project that it creates."""
 
     def _start_controllers(self) -> None:
         manager = Program("agent", self._cluster, _CONFIG, name="gardener-controller-manager")
@@ -117,7 +117,7 @@ class ControllerScenes(Demo):
     # --- helpers
 
     def _second_shoot(self) -> tuple[Object, Object]:
-        """A profile of its own, and a Shoot that uses it."""
+        """Create a profile, and a Shoot that uses it."""
         profile = {
             **CLOUD_PROFILES.type_meta,
             "metadata": {"name": "annual"},
@@ -149,12 +149,16 @@ class ControllerScenes(Demo):
         return text(mapping(condition(self._get(resource, name, namespace), condition_type)).get("status"))
 
     def _event_about(self, name: str) -> str:
-        """The message of the last Event about an object that is in no namespace."""
+        """Message of the last Event about an object without a namespace."""
         events = self._api.get(EVENTS.path(namespace="default"))["items"]
         return next((text(each["message"]) for each in reversed(events) if each["involvedObject"]["name"] == name), "")
 
 
 async def _report_once(garden: Cluster, seed: str) -> None:
-    """As the gardenlet of the Seed would. Raises KubeError."""
+    """Report like the gardenlet of the Seed.
+
+    Raises:
+        KubeError: a request failed.
+    """
     async with Transport(load_kubeconfig(garden.kubeconfig)) as transport:
         await Gardenlets(Client(transport, user_agent="gardenlets"), seed).work()

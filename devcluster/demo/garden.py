@@ -1,4 +1,4 @@
-"""The demo of a garden: a seed enters it, Shoots become clusters and seeds, API and controllers do what is theirs."""
+"""The demo of a garden: a seed enters it, Shoots become clusters and seeds, and API and controllers do their work."""
 
 import json
 import shutil
@@ -104,7 +104,7 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
 
 
 def _demand_helm() -> None:
-    """Gardenlets install others with it."""
+    """Check that helm exists: gardenlets install extensions with it."""
     try:
         helm.found()
     except helm.HelmError:
@@ -131,7 +131,7 @@ _FIELDS = {
 
 
 def changes(given: Object, stored: Object) -> list[list[str]]:
-    """A table of what became of a Shoot."""
+    """Table of changes in a Shoot."""
     rows = [[title, _value(given, path), _value(stored, path)] for title, path in _FIELDS.items()]
     rows = [row for row in rows if row[1] != row[2]]
     rows += [["label", "<none>", label] for label in sorted(labels(stored).keys() - labels(given).keys())]
@@ -147,7 +147,7 @@ def _value(obj: Object, path: tuple[str | int, ...]) -> str:
 
 
 def refusal(status: Object) -> str:
-    """As kubectl shows it."""
+    """Refusal in the format of kubectl."""
     details = status["details"]
     causes = details.get("causes")
     if not causes:
@@ -157,7 +157,7 @@ def refusal(status: Object) -> str:
 
 
 def explanation(schema: Object, path: str) -> str:
-    """As kubectl shows it, from the schema that the API server serves."""
+    """Explanation in the format of kubectl, from the schema that the API server serves."""
     for name in path.split("."):
         schema = schema["properties"][name]
     lines = [_wrapped(schema["description"], "  "), ""]

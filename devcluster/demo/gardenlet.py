@@ -1,4 +1,4 @@
-"""The scenes of a seed: a gardenlet enters the garden with a token, and lives on with its certificate."""
+"""The scenes of a seed: a gardenlet enters the garden with a token, and continues with its certificate."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ ROSEBED = "rosebed"
 
 class GardenletScenes(Demo):
     def _show_gardenlet(self) -> tuple[SeedBox, Cluster]:
-        """Returns the Seed and its cluster."""
+        """Return the Seed and its cluster."""
         self._screen.heading(f"Now a Seed, {ROSEBED}: another cluster, in which a gardenlet lives.")
         with self._screen.step("starting another control plane") as step:
             seed = self._cluster.below(ROSEBED, nodes=1, shape=SHAPE_WITH_SHOOTS).start()
@@ -92,7 +92,7 @@ class GardenletScenes(Demo):
             step.outcome = f"{before} is replaced by {_certificate(seed)}; nothing was restarted"
 
     def _set_visible(self, visible: bool) -> None:
-        """To the scheduler."""
+        """Show the Seed to the scheduler, or hide it."""
         patch: Object = {"spec": {"settings": {"scheduling": {"visible": visible}}}}
         why = "it takes Shoots again" if visible else "it takes no further Shoots"
         self._command(f"kubectl patch seed {ROSEBED} --type=merge --patch='{json.dumps(patch)}'     # {why}")
@@ -111,7 +111,7 @@ class GardenletScenes(Demo):
 
 
 def _certificate(seed: Cluster) -> str:
-    """That the gardenlet shows the garden: by its serial number, and until when it is valid."""
+    """Certificate that the gardenlet shows the garden: serial number and end of validity."""
     secret = seed.api.get(SECRETS.path(namespace=NAMESPACE, name=CERTIFICATE_SECRET))
     kubeconfig = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
     own, *_ = load_certificates(base64.b64decode(kubeconfig["users"][0]["user"]["client-certificate-data"]))

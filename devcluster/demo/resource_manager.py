@@ -1,4 +1,4 @@
-"""The demo from top to bottom. Whoever reads this knows what it does; the rest of the package is how."""
+"""The demo from top to bottom; the rest of the package implements its steps."""
 
 import base64
 import shutil
@@ -33,14 +33,14 @@ _AGENT_SECRET = "agent-token"
 
 
 class Identity:
-    """As whom the agent works: a ServiceAccount whose token it requests and renews itself.
+    """User of the agent: a ServiceAccount whose token it requests and renews itself.
 
-    It is made before the cluster runs, starts with a token that somebody gave it, and asks for its own by a Secret as
-    any other program could. What a kubelet does in a real cluster, writing the Secret's token to the file that the
-    program reads, is done here.
+    It is made before the cluster runs, starts with a given token, and requests its own by a Secret like any other
+    program. The task of a kubelet in a real cluster, writing the Secret's token to the file that the program reads, is
+    done here.
 
     Args:
-        namespace: of the ServiceAccount and the Secret.
+        namespace: namespace of the ServiceAccount and the Secret.
     """
 
     def __init__(self, cluster: Cluster, *, namespace: str) -> None:
@@ -62,7 +62,7 @@ class Identity:
         return self._cluster.api
 
     def create(self) -> None:
-        """The ServiceAccount with its rights and a first token, and the Secret that asks for the next ones."""
+        """Create the ServiceAccount with its rights and a first token, and the Secret that requests the next ones."""
         self._api.create(f"{self._core}/serviceaccounts", {"metadata": {"name": _AGENT}})
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
         subject = {"kind": "ServiceAccount", "name": _AGENT, "namespace": self._namespace}
@@ -85,7 +85,7 @@ class Identity:
         )
 
     def follow(self) -> bool:
-        """Keeps the file like the Secret; returns whether there was a new token."""
+        """Copy the token of the Secret to the file, and return whether it was new."""
         data = self._api.get(f"{self._core}/secrets/{_AGENT_SECRET}").get("data") or {}
         token = base64.b64decode(data.get("token") or "").decode()
         if not token or token == self._written:
@@ -94,7 +94,7 @@ class Identity:
         return True
 
     def ask_for_renewal(self) -> None:
-        """As if most of the token's life were over."""
+        """Make the token due, as if most of its life were over."""
         long_ago = {keys.TOKEN_RENEW_TIMESTAMP: "2020-01-01T00:00:00Z"}
         self._api.patch(f"{self._core}/secrets/{_AGENT_SECRET}", {"metadata": {"annotations": long_ago}})
 
@@ -110,7 +110,7 @@ _MANAGED_RESOURCES = f"{GROUP}/namespaces/{_NAMESPACE}/managedresources"
 
 
 class ManualChange(NamedTuple):
-    """Somebody's command, and what it amounts to."""
+    """Command of a user, with the resulting patch."""
 
     command: str
     path: str
@@ -231,7 +231,7 @@ class ResourceManagerDemo(Demo):
             )
 
     def _use_the_plugin(self) -> None:
-        """Somebody tries something out, with the agent suspended meanwhile."""
+        """Try a change with the agent suspended meanwhile."""
         self._screen.heading("Now kubectl mr, the plugin:")
         self._plugin(f"mr tree {_SHOP}")
         self._plugin(f"mr suspend {_SHOP} --reason 'trying another greeting'")
@@ -270,11 +270,11 @@ class ResourceManagerDemo(Demo):
         self._screen.table(admission.changes(file, self._api.get(admission.DEPLOYMENT), pod))
 
     def _let_webhooks_keep_a_definition(self) -> None:
-        """One that is deleted only after somebody has confirmed that it is meant."""
+        """Show a definition whose deletion needs a confirmation."""
         ((collection, obj),) = admission.objects(admission.TREASURES)
         self._api.create(collection, obj)
         path, name = admission.TREASURE_DEFINITION, obj["metadata"]["name"]
-        # It takes a moment until API servers ask new webhooks.
+        # It takes a moment until API servers call new webhooks.
         self._wait_for("the definition to be protected", lambda: self._refusal(f"{path}?dryRun=All") != "")
         self._command(f"kubectl delete crd {name}")
         self._screen.table([[f"Error from server (Forbidden): {self._refusal(path)}"]])
@@ -313,12 +313,12 @@ class ResourceManagerDemo(Demo):
         return bool(applied.get("reason") == IGNORED)
 
     def _count_events(self) -> int:
-        """How many Events of ManagedResources there were."""
+        """Number of Events of ManagedResources."""
         events = self._api.get(_EVENTS)["items"]
         return sum(e.get("count") or 1 for e in events if e["involvedObject"]["kind"] == "ManagedResource")
 
     def _grows(self, collection: str, deployment: Object) -> bool:
-        """Whether it would get more replicas than it has; not while the webhooks do not know its new namespace yet."""
+        """Whether it would get more replicas than it has; false while the webhooks do not know its new namespace."""
         try:
             would_be = self._api.create(f"{collection}?dryRun=All", deployment)
         except ApiError:
@@ -330,7 +330,7 @@ class ResourceManagerDemo(Demo):
         return bool(status.get("readyReplicas") == 2)
 
     def _refusal(self, path: str) -> str:
-        """Why something is not deleted; empty if it is."""
+        """Reason why an object is not deleted; empty if it is."""
         try:
             self._api.delete(path)
         except Forbidden as error:
@@ -357,7 +357,7 @@ class ResourceManagerDemo(Demo):
 
 
 def _bad_conditions(managed_resource: Object) -> list[str]:
-    """What is not yet as it should be, for people."""
+    """Texts about bad conditions, for users."""
     texts = []
     for kind, wanted in RESOURCES_GOOD.items():
         found = condition(managed_resource, kind) or {"status": "not there", "message": ""}

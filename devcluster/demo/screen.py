@@ -1,6 +1,6 @@
-"""How the demo talks: progress on stderr, what there is to see on stdout.
+"""Output of the demo: progress on stderr, results on stdout.
 
-On a terminal, a step that runs is one line that its outcome replaces, and there are colours unless NO_COLOR is set.
+On a terminal, a running step is one line that its outcome replaces, and there are colours unless NO_COLOR is set.
 Elsewhere a line appears when a step is done, and nothing else.
 """
 
@@ -21,7 +21,7 @@ _GAP = "   "
 
 @dataclass(slots=True)
 class Step:
-    """What is said when it is done; the text at its start unless something better is known."""
+    """Outcome of a step, shown at its end; initially the text at its start."""
 
     outcome: str
 
@@ -32,7 +32,7 @@ class Screen:
 
     @contextmanager
     def step(self, title: str, *, timed: bool = True) -> Iterator[Step]:
-        """Shows that something takes place, how it went and, if `timed`, how long it took; errors are passed on."""
+        """Show the start of a step, its outcome and, if `timed`, its duration; errors are passed on."""
         step = Step(title)
         start = time.monotonic()
         self._draw(f"… {printable(title)}")
@@ -47,7 +47,7 @@ class Screen:
         self._finish(_colored("✔", _GREEN, sys.stderr.isatty()), step.outcome, start if timed else None)
 
     def progress(self, text: str) -> None:
-        """How far the step is that runs."""
+        """Show the progress of the running step."""
         self._draw(f"… {printable(text)}")
 
     def heading(self, text: str) -> None:
@@ -57,7 +57,7 @@ class Screen:
         print(printable(text, keep=LINES), flush=True)
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Rows of cells, the first is the header."""
+        """Show rows of cells, the first of which is the header."""
         shown = [[printable(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         for row in shown:
@@ -65,7 +65,7 @@ class Screen:
 
     def _draw(self, line: str) -> None:
         if self._redraws:
-            # What is wrapped would not be replaced as a whole.
+            # A wrapped line would not be replaced as a whole.
             shown = line[: shutil.get_terminal_size().columns - 1]
             print(f"{_CLEAR_LINE}{shown}", end="", file=sys.stderr, flush=True)
 

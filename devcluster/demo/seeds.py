@@ -1,4 +1,4 @@
-"""The scenes of Seeds that follow their Shoots: each is a Shoot itself, in which a gardenlet runs and makes Shoots."""
+"""The scenes of Seeds that follow their Shoots: each is a Shoot itself, with a gardenlet that creates Shoots."""
 
 import json
 from collections import Counter
@@ -30,10 +30,10 @@ _FIRST, _SECOND = f"{_NAME}-0", f"{_NAME}-1"
 _SLEEPING, _WAITING = "aster", "clover"
 _SECONDS, _PAUSE_SECONDS = 600.0, 0.5
 _LOGS = f"shoots/*/seed/state/run/logs/{_GARDEN}.{GARDENLET}.log"
-"""Of gardenlets that run in Shoots."""
+"""Logs of gardenlets that run in Shoots."""
 _SAID = ("replicas", "readyReplicas", "pendingReplica", "currentReplicas", "lastOperation", "lastErrors")
 _AHEAD = timedelta(seconds=3)
-"""A schedule has to be there before its minute begins."""
+"""Time that a schedule has to be set before its minute begins."""
 
 
 class SeedScenes(Demo):
@@ -70,7 +70,7 @@ class SeedScenes(Demo):
             step.outcome = f"{name} is a cluster, whose control plane is in the Shoot {self._seed_of(name)}"
 
     def _set_a_schedule(self) -> datetime:
-        """Returns when the Shoot is to sleep: a schedule knows minutes, so it is a while until then."""
+        """Set a schedule, and return its time: schedules have minutes, so it is a while until then."""
         sleeps = (datetime.now(UTC) + _AHEAD).replace(second=0, microsecond=0) + timedelta(minutes=1)
         patch = {"spec": {"hibernation": {"schedules": [{"start": f"{sleeps.minute} {sleeps.hour} * * *"}]}}}
         self._command(
@@ -99,7 +99,7 @@ class SeedScenes(Demo):
         self._show_table("kubectl get seeds", SEEDS.path())
 
     def _show_use(self) -> None:
-        """Of processes and memory by now, by program."""
+        """Show the number of processes and their memory, by program."""
         self._screen.heading("All of this on this computer:")
         used = Counter[str]()
         running = running_in(self._cluster.state)
@@ -143,7 +143,7 @@ class SeedScenes(Demo):
         self._api.create(SHOOTS.path(namespace=_USERS), shoot)
 
     def _await(self, what: str, holds: Callable[[], bool]) -> None:
-        """As the frame waits, but as long as a Seed may take, and with all that is seen if it is in vain."""
+        """Wait longer than the frame, as Seeds need, and explain a failure with all observed states."""
 
         def look() -> bool:
             for seed in (_FIRST, _SECOND):
@@ -167,21 +167,21 @@ class SeedScenes(Demo):
         return at(self._get(SEED_AUTOSCALERS, _NAME, _GARDEN), "status", "currentReplicas")
 
     def _what_is_seen(self) -> str:
-        """What all objects that take part say of themselves, and gardenlets in Shoots in their logs."""
+        """States of all objects that take part, and the logs of gardenlets in Shoots."""
         kinds = (SEED_AUTOSCALERS, MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS, SEEDS)
         said = [_standing(kind, each) for kind in kinds for each in self._api.get(kind.path())["items"]]
         logs = sorted(provider_state(self._cluster.below(ROSEBED)).glob(_LOGS))
         return "\n".join([*said, *(f"{log}:\n{last_lines(log)}" for log in logs)])
 
     def _rescaled(self, size: int) -> str:
-        """What an Event says about the change to this size; empty: there was none."""
+        """Message of the Event about the change to this size; empty if there was none."""
         events = self._api.get(f"{EVENTS.path(namespace=_GARDEN)}?fieldSelector=reason=SuccessfulRescale")["items"]
         messages = (text(event["message"]) for event in events)
         return next((message for message in messages if message.startswith(f"New size: {size};")), "")
 
 
 def _standing(kind: Resource, obj: Object) -> str:
-    """What an object says of itself, without what is well."""
+    """State of an object, without good conditions."""
     status = mapping(obj.get("status"))
     said = {each: status[each] for each in _SAID if status.get(each)}
     bad = {text(each["type"]): each.get("message") for each in conditions_of(obj) if each.get("status") != "True"}

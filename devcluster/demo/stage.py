@@ -23,13 +23,13 @@ from kube.resources import Resource
 from localprocesses.local import LocalProcessError, wait_until
 
 _PATIENCE_SECONDS = 180.0
-"""On a machine that does much else."""
+"""Maximum seconds on a busy machine."""
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class Demo:
     nodes = 0
-    """Of its cluster."""
+    """Number of nodes of its cluster."""
 
     def __init__(self, cluster: Cluster, screen: Screen) -> None:
         self._cluster = cluster
@@ -37,14 +37,18 @@ class Demo:
         self._programs: list[Program] = []
 
     def show(self) -> None:
-        """Everything, from top to bottom."""
+        """Show everything, from top to bottom."""
         raise NotImplementedError
 
     def _attend(self) -> None:
-        """What is to be done each second as long as it stays up."""
+        """Hook that runs each second as long as the demo stays up."""
 
     def stay(self) -> None:
-        """Returns never; raises LocalProcessError when a program ends."""
+        """Stay up forever.
+
+        Raises:
+            LocalProcessError: a program has ended.
+        """
         self._screen.heading("Everything stays up until Ctrl-C.")
         while True:
             for program in self._programs:
@@ -81,9 +85,9 @@ class Demo:
         return _plugin_output(self._cluster, command, code=code, with_errors=with_errors)
 
     def _create(self, file: Path, *, api: Api | None = None, where: str = "") -> list[Object]:
-        """What is in a file, in the garden.
+        """Apply the objects in a file to the garden.
 
-        Args: api: of another cluster; `where` says in which it is, or how kubectl gets there.
+        With `api`, to another cluster, which `where` names, or the way of kubectl to it.
         """
         self._command(f"kubectl {where}apply --filename={shown(file)}")
         to = api or self._api
@@ -97,7 +101,7 @@ class Demo:
         self._api.patch(resource.path(namespace=namespace, name=name), patch)
 
     def _show_table(self, command: str, path: str, *extra: str, api: Api | None = None) -> None:
-        """The API server itself makes the table that kubectl shows, so kubectl need not be there.
+        """Show the table of kubectl; the API server makes it, so kubectl need not be installed.
 
         `extra` are fields of the metadata to show first; `api` is that of another cluster.
         """
@@ -123,7 +127,11 @@ class Demo:
         pause: float = 0.02,
         explain: Callable[[], str] = str,
     ) -> None:
-        """Returns once it holds; raises LocalProcessError when a program ends, or when it takes too long."""
+        """Wait until the condition holds.
+
+        Raises:
+            LocalProcessError: a program has ended, or the time is over.
+        """
 
         def holds_by_now() -> bool:
             for program in self._programs:
@@ -138,9 +146,11 @@ class Demo:
 
 
 def run(demo: type[Demo], *, name: str, once: bool) -> None:
-    """Shows everything, then stays until Ctrl-C, or not with `once`. Nothing is left running in any case.
+    """Show everything, then stay until Ctrl-C, or not with `once`. Nothing is left running in any case.
 
-    Raises LocalProcessError when something goes wrong, KeyboardInterrupt when it is interrupted though `once`.
+    Raises:
+        LocalProcessError: a step failed.
+        KeyboardInterrupt: it was interrupted though `once`.
     """
     if Cluster.running(name):
         raise LocalProcessError(
@@ -161,7 +171,7 @@ def run(demo: type[Demo], *, name: str, once: bool) -> None:
 
 @contextmanager
 def _stage(demo: type[Demo], name: str) -> Iterator[Demo]:
-    """Clears everything away at the end, whatever happened."""
+    """End everything after the block, also after an error."""
     staged = demo(Cluster(name=name, nodes=demo.nodes), Screen())
     try:
         yield staged
@@ -172,11 +182,11 @@ def _stage(demo: type[Demo], name: str) -> Iterator[Demo]:
 
 
 def shown(file: Path) -> str:
-    """As somebody who stands in the project would name it."""
+    """Path relative to the project, for users."""
     return str(file.relative_to(Path(__file__).parents[2]))
 
 
-# --- plugins of kubectl: what somebody types, run without kubectl
+# --- plugins of kubectl: commands of users, run without kubectl
 
 
 _PLUGIN_SECONDS = 60.0
@@ -185,9 +195,10 @@ _MODULES = {"mr": "kubectl.mr", "gardener": "kubectl.garden"}
 
 
 def _plugin_output(cluster: Cluster, command: str, *, code: int, with_errors: bool) -> str:
-    """What a command prints, such as `kubectl mr get`; raises LocalProcessError if it ends with another code.
+    """Return the output of a command, such as `kubectl mr get`, also that to stderr if `with_errors`.
 
-    Args: with_errors: with what it prints to stderr.
+    Raises:
+        LocalProcessError: it ends with another code.
     """
     _, plugin, *arguments = shlex.split(command)
     try:

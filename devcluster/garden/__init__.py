@@ -2,5 +2,5 @@
 
     python -m devcluster up --garden --demo-data
 
-`box` makes a garden of a cluster, `objects` is what is applied: definitions, manifests, and the data beside it.
+`box` makes a garden of a cluster, `objects` has the applied objects: definitions, manifests, and the data next to it.
 """

@@ -1,6 +1,6 @@
 """Makes a garden of a cluster: its API, its roles, and the admission server, which ends with the cluster.
 
-The admission server works with the rights that the manifests give it, so that a right that is missing there shows here.
+The admission server works with the rights of the manifests, so that a missing right shows here.
 """
 
 import base64
@@ -48,16 +48,19 @@ class GardenBox:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its admission server runs, which comes last."""
+        """Whether its admission server runs, which is started last."""
         server = self._cluster.component_states().get(WEBHOOKS)
         return server is not None and server["exit"] is None
 
     def install(self, *, authorizes: bool = True) -> Program:
-        """Returns the admission server when API servers ask it.
+        """Install the garden, and return the admission server when API servers call it.
 
-        Args: authorizes: whether it also decides what gardenlets may do.
+        Args:
+            authorizes: whether it also authorizes gardenlets.
 
-        Raises: LocalProcessError, KubeError.
+        Raises:
+            LocalProcessError: a program fails, or the time is over.
+            KubeError: a request failed.
         """
         for obj in objects.roles():
             self._apply(obj)
@@ -82,7 +85,11 @@ class GardenBox:
         return server.program
 
     def start_controllers(self) -> list[Program]:
-        """The controller manager and the scheduler, unless they run. Raises LocalProcessError."""
+        """Start the controller manager and the scheduler, unless they run.
+
+        Raises:
+            LocalProcessError: one does not become ready.
+        """
         states = self._cluster.component_states()
         programs = [
             Program("agent", self._cluster, _of(component), name=name, kubeconfig=account_of(self._cluster, name))
@@ -109,7 +116,7 @@ class GardenBox:
         return all(self._cluster.api.raw("GET", path)[0] == 200 for path in paths)
 
     def _is_defaulted(self) -> bool:
-        """Whether the webhooks have a say: a Project gets a creator from them."""
+        """Whether the webhooks are called: a Project gets a creator from them."""
         project = {
             **PROJECTS.type_meta,
             "metadata": {"name": "probe"},
@@ -125,7 +132,7 @@ class GardenBox:
         return self._cluster.api.raw("GET", f"/apis/{AUTHENTICATION_API}")[0] == 200
 
     def _wait_for_authorizer(self) -> None:
-        """The API server sees that its file has changed, unless the computer has run out of inotify instances."""
+        """Wait until the API server has reloaded its file, unless the computer has run out of inotify instances."""
         what = "the API server to ask the authorizer"
         try:
             wait_until(self._is_authorized, what=what, within=_NOTICED_SECONDS)
@@ -135,7 +142,7 @@ class GardenBox:
             self._wait_for(what, self._is_authorized)
 
     def _is_authorized(self) -> bool:
-        """Whether the authorizer has a say: RBAC alone would let a gardenlet read the Lease of another one."""
+        """Whether the authorizer is called: RBAC alone would let a gardenlet read the Lease of another one."""
         asked = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
         who = {"user": f"{SEED_USER_PREFIX}probe", "groups": [SEEDS_GROUP]}
         attributes = {**asked, "namespace": LEASE_NAMESPACE}
@@ -151,7 +158,7 @@ class GardenBox:
 
 
 def account_of(cluster: Cluster, name: str) -> Path:
-    """The kubeconfig of a ServiceAccount in the namespace `garden`."""
+    """Kubeconfig of a ServiceAccount in the namespace `garden`."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
     return cluster.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{name}", groups)
 
@@ -161,7 +168,7 @@ def _of(component: Component[Any]) -> Object:
 
 
 class Admission:
-    """The admission server: its certificates are in Secrets of the garden, and in a directory of the cluster's."""
+    """The admission server, with certificates in Secrets of the garden, and in a directory of the cluster's."""
 
     def __init__(self, cluster: Cluster) -> None:
         port, self.tokens_port = free_ports(2)
@@ -185,15 +192,15 @@ class Admission:
         self.program.run("certificates", "--once", "--dns-name", HOST, "--directory", str(self._certificates))
 
     def ca(self) -> str:
-        """By which the API server knows it, in base64."""
+        """CA by which the API server verifies it, in base64."""
         secret = self._cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{_CA_SECRET}")
         return str(secret["data"]["bundle.crt"])
 
     def conversion(self) -> Object:
-        """How the API server asks for other versions of an object."""
+        """Webhook by which the API server converts objects to other versions."""
         client_config = {"url": self.url + CONVERSION_PATH, "caBundle": self.ca()}
         return {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
 
     def register(self) -> None:
-        """Registers with the API server what to ask, where, and whom to trust."""
+        """Register the webhooks with the API server, with their address and CA."""
         self.program.run("configurations", "--url", self.url, "--ca-secret", f"{NAMESPACE}/{_CA_SECRET}", "--install")

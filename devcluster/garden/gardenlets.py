@@ -1,9 +1,9 @@
-"""Stand-ins for gardenlets, for demo and tests: in the garden they behave as gardenlets do.
+"""Stand-ins for gardenlets, for demo and tests: in the garden they behave like gardenlets.
 
     gardenlets = Gardenlets(client, "set-")
     await gardenlets.work()
 
-What is asked of them is done at once, and nothing is behind it: no machine, no control plane.
+Requests to them are done at once, without effect elsewhere: no machine, no control plane.
 """
 
 import asyncio
@@ -36,11 +36,12 @@ _NO_CLUSTER = "A stand-in for a gardenlet reports it: there is no cluster behind
 
 
 class Gardenlets:
-    """They work on Shoots and ManagedSeeds of the namespace `garden` and Seeds whose names begin so.
+    """Simulated gardenlets of Shoots and ManagedSeeds in the namespace `garden` and of Seeds, by the prefix of their
+    names.
 
     Attributes:
-        failures: how many of the next operations of a Shoot fail, by its name.
-        idle: names of what they leave alone.
+        failures: number of the next operations of a Shoot that fail, by its name.
+        idle: names of objects that are left alone.
     """
 
     def __init__(self, client: Client, prefix: str = "") -> None:
@@ -50,7 +51,7 @@ class Gardenlets:
         self.idle: set[str] = set()
 
     async def work(self) -> None:
-        """All that is due now."""
+        """Do all work that is due now."""
         shoots, managed_seeds, seeds = [await self._own(each) for each in (SHOOTS, MANAGED_SEEDS, SEEDS)]
         installations = await self._installations({key(each).name for each in seeds})
         capacities = {key(each).name: _capacity(each) for each in managed_seeds}
@@ -62,7 +63,7 @@ class Gardenlets:
         )
 
     async def renew_leases(self) -> None:
-        """So that their Seeds don't count as lost."""
+        """Renew the Leases, so that their Seeds don't count as lost."""
         await asyncio.gather(*map(self._renew_lease, await self._own(SEEDS)))
 
     async def _own(self, resource: Resource) -> list[Object]:
@@ -70,7 +71,7 @@ class Gardenlets:
         return [each for each in listed if key(each).name.startswith(self._prefix) and key(each).name not in self.idle]
 
     async def _installations(self, seeds: set[str]) -> list[Object]:
-        """Of extensions, on these Seeds."""
+        """Installations of extensions on these Seeds."""
         listed = await self._all(CONTROLLER_INSTALLATIONS)
         return [each for each in listed if at(spec(each), "seedRef", "name") in seeds]
 
@@ -94,7 +95,7 @@ class Gardenlets:
             return
         kind = "Delete" if is_going else "Reconcile" if began else "Create"
         operation = _operation(kind, "Failed" if fails else "Succeeded")
-        # The label comes first: with the end of the operation, all is as it is to be.
+        # The label comes first: the end of the operation means that everything is done.
         health = "unhealthy" if fails else "healthy"
         if labels(shoot).get("shoot.gardener.cloud/status") != health:
             await self._patch(SHOOTS, shoot, {"metadata": {"labels": {"shoot.gardener.cloud/status": health}}})
@@ -153,7 +154,7 @@ class Gardenlets:
         }
         await self._client.create_if_missing(SEEDS, seed)
 
-    # --- writing: whoever comes in between, the next round does it
+    # --- writing: after a conflict, the next round does it
 
     async def _report(self, resource: Resource, obj: Object, status: Object) -> None:
         status["observedGeneration"] = metadata(obj)["generation"]

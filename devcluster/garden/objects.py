@@ -1,4 +1,4 @@
-"""What is applied to a cluster to make it a garden, in order, each with its path."""
+"""Objects that make a cluster a garden, in order, each with its path."""
 
 import base64
 from collections.abc import Iterator
@@ -73,9 +73,11 @@ _RESOURCES = {
 
 
 def apply(api: Api, obj: Object) -> Object:
-    """Returns it as it is then. The admission server of a busy computer sees later than others what it refers to.
+    """Apply an object, and return it. The admission server of a busy computer may observe references later than others.
 
-    Raises: LocalProcessError: it is refused all the same; KubeError.
+    Raises:
+        LocalProcessError: it is refused all the same.
+        KubeError: another failure.
     """
     answers, refusals = list[Object](), [""]
 
@@ -97,7 +99,7 @@ def apply(api: Api, obj: Object) -> Object:
 
 
 def path(obj: Object) -> str:
-    """Of the object itself."""
+    """Path of the object itself."""
     where = key(obj)
     return _RESOURCES[obj["apiVersion"], obj["kind"]].path(namespace=where.namespace, name=where.name)
 
@@ -106,13 +108,13 @@ def definitions(conversion: Object) -> list[Object]:
     """The CustomResourceDefinitions.
 
     Args:
-        conversion: `spec.conversion.webhook` of the kind that has two versions.
+        conversion: `spec.conversion.webhook` of the kind with two versions.
     """
     return [custom_resource_definition(each, conversion=conversion if each.others else None) for each in DEFINITIONS]
 
 
 def roles() -> Iterator[Object]:
-    """With namespaces, and with the rights that the manifests give to the programs."""
+    """Namespaces, and the rights that the manifests give to the programs."""
     for file in ("namespaces", "operators", "projects", "everybody", "seeds"):
         yield from _read(_MANIFESTS / "base" / "garden" / f"{file}.yaml")
     for file in _ROLES:
@@ -120,14 +122,16 @@ def roles() -> Iterator[Object]:
 
 
 def of_seed() -> Iterator[Object]:
-    """What is in a seed before its gardenlet."""
+    """Objects in a seed before its gardenlet."""
     yield {**NAMESPACES.type_meta, "metadata": {"name": NAMESPACE}}
     for file in _OF_SEED:
         yield from map(_in_namespace, _read(_MANIFESTS / file))
 
 
 def confirm(api: Api, seed: Object) -> None:
-    """Lets the gardenlet of a Seed refer to what the Seed names, as an operator does, and makes missing Secrets."""
+    """Allow the gardenlet of a Seed to use the Secrets that the Seed names, as an operator does; missing ones are
+    created.
+    """
     label = {f"{USABLE_BY_SEED_PREFIX}{key(seed).name}": "true"}
     for resource, where in node_of_seed(seed).named:
         try:
@@ -138,7 +142,7 @@ def confirm(api: Api, seed: Object) -> None:
 
 
 def _in_namespace(obj: Object) -> Object:
-    """As kustomize fills in the namespace of manifests that have none."""
+    """Fill in the namespace of manifests without one, like kustomize."""
     if _RESOURCES[obj["apiVersion"], obj["kind"]].namespaced:
         obj = {**obj, "metadata": {"namespace": NAMESPACE, **obj["metadata"]}}
     subjects = [{**subject, "namespace": NAMESPACE} for subject in obj.get("subjects", ())]
@@ -146,11 +150,11 @@ def _in_namespace(obj: Object) -> Object:
 
 
 def tokens(port: int, ca: str) -> Iterator[Object]:
-    """What makes the API server pass on requests for tokens.
+    """Objects that make the API server pass on requests for tokens.
 
     Args:
-        port: of the server of tokens on this computer.
-        ca: by which the API server knows it, in base64.
+        port: port of the server of tokens on this computer.
+        ca: CA by which the API server verifies it, in base64.
     """
     meta = {"namespace": NAMESPACE, "name": _SERVICE}
     yield {**SERVICES.type_meta, "metadata": meta, "spec": {"type": "ExternalName", "externalName": HOST}}
@@ -160,7 +164,7 @@ def tokens(port: int, ca: str) -> Iterator[Object]:
 
 
 def issuer() -> Object:
-    """Of tokens, with a new key."""
+    """Issuer of tokens, with a new key."""
     data = {"issuer": b"https://issuer.garden.example", "key.pem": make_key()}
     encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
     meta = {"namespace": NAMESPACE, "name": "workload-identity-issuer"}

@@ -1,7 +1,7 @@
 """Makes a seed of a cluster: a gardenlet and the seed's resource manager, as processes that end with the cluster.
 
-The gardenlet gets what an operator would give it: its rights in the seed by the manifests, its configuration file, and
-a bootstrap token of the garden. All else it does itself.
+The gardenlet gets the same as from an operator: its rights in the seed by the manifests, its configuration file, and a
+bootstrap token of the garden. It does everything else itself.
 """
 
 import secrets
@@ -38,22 +38,24 @@ from localprovider.seeds.configuration import (
 GARDENLET = "gardenlet"
 CERTIFICATE_SECRET = "gardenlet-kubeconfig"
 _BACKUP_SECRET = "backup-local"
-"""With the credentials for buckets, of which directories need none."""
+"""Secret with the credentials for buckets; directories need none."""
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
 _READY_SECONDS = 180.0
 _PROFILE = "local"
 
 
 SHAPE_WITH_SHOOTS = Shape(played=("deployment", "replicaset"))
-"""Of a seed whose Deployments are processes of this computer."""
+"""Shape of a seed whose Deployments are processes of this computer."""
 
 
 class SeedBox:
-    """Args:
-    seed: the cluster, which may be the garden's.
-    name: of the Seed.
-    visible: to the scheduler.
-    shoots: whether Shoots become clusters, which takes a cluster of the shape above.
+    """Seed with its gardenlet and resource manager.
+
+    Args:
+        seed: the cluster, which may be the garden's.
+        name: name of the Seed.
+        visible: whether the scheduler uses it.
+        shoots: whether Shoots become clusters, which takes a cluster of the shape above.
     """
 
     def __init__(
@@ -68,7 +70,12 @@ class SeedBox:
         self.provider = Program("localprovider", seed, provider, name=LOCAL_PROVIDER) if shoots else None
 
     def install(self) -> list[Program]:
-        """Returns when the Seed is ready. Raises LocalProcessError, KubeError."""
+        """Install the programs, and return when the Seed is ready.
+
+        Raises:
+            LocalProcessError: a program ends, or the time is over.
+            KubeError: a request failed.
+        """
         self.prepare()
         self.give_bootstrap_token()
         programs = [*([self.provider] if self.provider else []), self.gardenlet, self.resource_manager]
@@ -78,7 +85,11 @@ class SeedBox:
         return programs
 
     def prepare(self) -> None:
-        """Makes what is there before a gardenlet. Raises KubeError."""
+        """Create the objects that a gardenlet needs.
+
+        Raises:
+            KubeError: a request failed.
+        """
         for obj in objects.of_seed():
             self._seed.api.apply(objects.path(obj), obj)
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
@@ -87,7 +98,7 @@ class SeedBox:
         objects.confirm(self._garden.api, self._config["seedConfig"])
 
     def _offer_version(self) -> None:
-        """Shoots can have the version whose programs are here."""
+        """Offer Shoots the version whose programs are here."""
         path = CLOUD_PROFILES.path(name=_PROFILE)
         versions = mappings_at(self._garden.api.get(path), "spec", "kubernetes", "versions")
         own = {"version": NEWEST, "classification": "supported"}
@@ -95,7 +106,7 @@ class SeedBox:
             self._garden.api.patch(path, {"spec": {"kubernetes": {"versions": [*versions, own]}}})
 
     def give_bootstrap_token(self) -> str:
-        """To the gardenlet, in a Secret of the seed. Returns the name of the Secret in the garden that is the token."""
+        """Give the gardenlet a token in a Secret of the seed. Return the name of the token's Secret in the garden."""
         identity, secret = secrets.token_hex(3), secrets.token_hex(8)
         token: Object = {
             **SECRETS.type_meta,
@@ -122,7 +133,12 @@ class SeedBox:
         return str(token["metadata"]["name"])
 
     def wait_until_ready(self, *, explain: Callable[[], str] | None = None) -> None:
-        """Until the Seed reports that all is well. Raises LocalProcessError, KubeError."""
+        """Wait until the Seed reports that all is well.
+
+        Raises:
+            LocalProcessError: a program ends, or the time is over.
+            KubeError: a request failed.
+        """
 
         def is_ready() -> bool:
             for program in (self.gardenlet, self.resource_manager):
@@ -151,7 +167,11 @@ class SeedBox:
 
 
 def report_extensions(garden: Cluster, seed: str) -> None:
-    """As installed: extensions of the demo data run elsewhere. Raises KubeError."""
+    """Report extensions as installed: those of the demo data run elsewhere.
+
+    Raises:
+        KubeError: a request failed.
+    """
     for each in garden.api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
         if at(spec(each), "seedRef", "name") == seed and condition(each, INSTALLED) is None:
             path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)
@@ -159,7 +179,7 @@ def report_extensions(garden: Cluster, seed: str) -> None:
 
 
 def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
-    """Of the gardenlet of a Seed on this computer."""
+    """Configuration of the gardenlet of a Seed on this computer."""
     # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to look at.
     off = ["controllerInstallation", "controllerInstallationCare", *([] if shoots else ["shoot"])]
     component = gardenlet.COMPONENT
@@ -207,5 +227,5 @@ def _conditions_of_extension(now: datetime) -> list[Object]:
 
 
 def provider_state(seed: Cluster) -> Path:
-    """The directory of the local provider."""
+    """Directory of the local provider."""
     return seed.state / "provider"
