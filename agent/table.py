@@ -28,7 +28,7 @@ def always(_config: object) -> bool:
     return True
 
 
-@dataclass(frozen=True)  # with slots, Python could not note the types on it
+@dataclass(frozen=True)  # with slots, Python could not store the type arguments
 class Table(Generic[C, X]):
     """`C` is the program's configuration, `X` its context."""
 

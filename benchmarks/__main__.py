@@ -88,7 +88,7 @@ class Size:
 
 
 def main(arguments: Sequence[str]) -> int:
-    # A benchmark that is ended takes control planes and agents along, as with Ctrl-C.
+    # A terminated benchmark ends control planes and agents, as with Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     configure_logging(level="error", log_format="text")
     try:

@@ -82,7 +82,7 @@ def _once(command: Sequence[str], environment: Mapping[str, str]) -> _Cost:
     return _Cost(usage.ru_utime + usage.ru_stime, time.monotonic() - began)
 
 
-# --- what there is
+# --- objects
 
 
 def _name(number_: int) -> str:

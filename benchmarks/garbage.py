@@ -80,7 +80,7 @@ async def _outcome(client: Client, left: set[Name], gone: set[Name]) -> str:
     return f"WRONG: {len(present & gone)} left over, {len(left - present)} missing"
 
 
-# --- what there is
+# --- objects
 
 
 async def _fill(client: Client, count: int) -> tuple[set[Name], set[Name]]:

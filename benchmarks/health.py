@@ -56,8 +56,8 @@ async def measure(*, count: int, rest: float) -> Table:
     return Table(f"Health of {count} ManagedResources", _COLUMNS, rows, [note])
 
 
-# --- what the conditions ought to be, and since when: computed from the objects by the same rules as in the agent, when
-# a watch reports an object to this process. So a condition is as late as its own event comes after that.
+# --- expected conditions, with their times: computed from the objects by the same rules as in the agent, when
+# a watch reports an object to this process. The delay of a condition is that of its own event after that.
 
 HEALTHY, PROGRESSING = "ResourcesHealthy", "ResourcesProgressing"
 WORKLOADS = (
@@ -163,7 +163,7 @@ class Follower(News):
             for name, (conditions, checksum, _) in self._managed.items()
         )
 
-    # --- what is
+    # --- reported conditions
 
     def _managed_changed(self, change: Change[_Status]) -> None:
         if change.initial or change.old is None or change.new is None or change.old == change.new:
@@ -175,7 +175,7 @@ class Follower(News):
         self.seen.changes += 1
         now, name = time.monotonic(), change.key.name
         if not _is_applied(old):
-            # What is reported from now on could not be reported before.
+            # Reports from now on were not possible before.
             self._applied_at[name] = now
             return
         for type_, latencies in self.seen.latencies.items():
@@ -184,7 +184,7 @@ class Follower(News):
             if before != after == ought:
                 latencies.append(now - max(since, self._applied_at.get(name, 0.0)))
 
-    # --- what ought to be
+    # --- expected conditions
 
     def _pod_changed(self, change: Change[CountedPod | None]) -> None:
         for pod in (change.old, change.new):

@@ -151,7 +151,7 @@ class Process:
         """All its output."""
         return self._log.read_text(errors="replace")
 
-    # --- what it uses
+    # --- usage
 
     @property
     def pid(self) -> int:

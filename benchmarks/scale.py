@@ -167,7 +167,7 @@ async def by_services(count: int, bounds: Bounds) -> Point | Missed:
         )
 
 
-# --- what they share
+# --- common parts
 
 
 async def _point(
@@ -294,7 +294,7 @@ linear.
 
 
 def _section(curve: Curve, found: Sequence[Point | Missed], images: Path) -> str:
-    from benchmarks import plots  # only a program that draws pays for it
+    from benchmarks import plots  # imported late: only needed for pictures
 
     points = [each for each in found if isinstance(each, Point)]
     notes = [f"{name}: {_in_words(points, cost)}." for name, cost in _COSTS.items()]
@@ -338,7 +338,7 @@ def _row(point: Point) -> tuple[str, ...]:
     )
 
 
-# --- how a cost grows with the number of things: pure functions
+# --- cost by the number of objects: pure functions
 
 
 @dataclass(frozen=True, slots=True)

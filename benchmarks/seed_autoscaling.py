@@ -83,7 +83,7 @@ def _lifetime(chance: random.Random) -> float:
     return chance.expovariate(1 / mean)
 
 
-# --- what happens
+# --- simulation
 
 
 @dataclass(eq=False, slots=True)

@@ -154,7 +154,7 @@ class Meadow:
     def _statuses(self) -> str:
         return "; ".join(f"{key(each).name}: {at(each, 'status', 'lastOperation')}" for each in self.shoots())
 
-    # --- what it takes
+    # --- measurement
 
     def measure(self, act: Callable[[], None], *, quiet: float = QUIET_SECONDS) -> Figures:
         """Measure an action; calls and CPU in the `quiet` seconds after it count."""
@@ -227,7 +227,7 @@ def _shoot(name: str, *, asleep: bool) -> Object:
 async def measure_life(*, lives: int) -> Table:
     """Measure the life of `lives` Shoots, one after the other."""
     async with meadow() as place:
-        # The first one in a process also begins the watches of kinds that all have, and which it keeps going.
+        # The first one in a process also begins the watches of the common kinds, which continue.
         await asyncio.to_thread(place.create, ["first"])
         found = [await asyncio.to_thread(_life, place, f"life-{number_}") for number_ in range(lives)]
     rows = [
@@ -247,7 +247,7 @@ def _life(place: Meadow, name: str) -> dict[str, Figures]:
     ttl = {"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h0m0s"}}}}
     sleep, wake = ({"spec": {"hibernation": {"enabled": enabled}}} for enabled in (True, False))
     found = {"create": place.measure(lambda: place.create([name]))}
-    place.change(name, asked)  # the first one writes what is only known after the creation
+    place.change(name, asked)  # the first one writes fields only known after the creation
     found["reconcile"] = place.measure(lambda: place.change(name, asked))
     found["spec change"] = place.measure(lambda: place.change(name, ttl))
     found["hibernate"] = place.measure(lambda: place.change(name, sleep))

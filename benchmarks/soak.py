@@ -170,7 +170,7 @@ class Clients:
             answer.raise_for_status()
             await answer.read()
 
-    # --- how one can misbehave
+    # --- misbehaviour
 
     async def _leave_at_once(self) -> None:
         async with self._connection():
@@ -296,7 +296,7 @@ class _Soak:
         self._averages.append(os.getloadavg()[0])
         for each in self._watched:
             each.process.check()
-            with contextlib.suppress(OSError):  # a busy machine; the next one will do
+            with contextlib.suppress(OSError):  # a busy machine; the next sample counts
                 await asyncio.to_thread(each.sample, self._began)
 
     async def _break(self) -> None:

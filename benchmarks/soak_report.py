@@ -70,7 +70,7 @@ def is_good(outcome: Outcome) -> bool:
 
 def section(outcome: Outcome, host: Mapping[str, str], *, images: Path) -> str:
     """Return the section; pictures are written to the directory `images`."""
-    from benchmarks import plots  # only a program that draws pays for it
+    from benchmarks import plots  # imported late: only needed for pictures
 
     parts = [_introduction(outcome, host)]
     for each in outcome.processes:

@@ -43,7 +43,7 @@ GROWTH: Mapping[str, Tolerance] = {
 """Tolerated growth in the whole checked time."""
 
 RETURN: Mapping[str, Tolerance] = {
-    # Python does not give all memory back that it once needed.
+    # Python does not return all memory.
     "RSS, MiB": Tolerance(0.2, 5.0),
     "file descriptors": Tolerance(0.0, 3.0),
     # Threads of a pool stay; there are a few at most.

@@ -166,7 +166,7 @@ class Cluster:
         Raises:
             LocalProcessError: it does not come up; then no process is left running.
         """
-        self._assets = find_or_build(self._release)  # may take minutes: before anything is held
+        self._assets = find_or_build(self._release)  # may take minutes, so before any lock is held
         sweep()
         with locked(start_lock(self.state)):
             if self.is_running():
@@ -275,11 +275,11 @@ class Cluster:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.stop)
 
-    # --- how it starts
+    # --- start
 
     def _start(self) -> None:
         self._files.logs.mkdir(parents=True, mode=0o700)
-        # While it starts, it belongs to this process: if that is killed now, nothing is left.
+        # While it starts, it is owned by this process: if that is killed now, nothing is left.
         supervisor.launch(self.state, owner=os.getpid())
         self._write_files()
         self._run_components()
@@ -333,7 +333,7 @@ class Cluster:
 
     def _remove_remains(self) -> None:
         if is_alive(self.state):
-            with suppress(LocalProcessError):  # it ends already, and takes no requests any more
+            with suppress(LocalProcessError):  # it is ending, and accepts no requests any more
                 supervisor.ask(self.state, "shutdown")
             what = f"the supervisor of {self.state} to end"
             wait_until(lambda: not is_alive(self.state), what=what, within=_END_SECONDS)

@@ -147,12 +147,12 @@ class FaultProxy:
             auto_decompress=False,
             connector=aiohttp.TCPConnector(ssl=self._upstream_tls, limit=_MAX_UPSTREAM_CONNECTIONS),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Closed in TLS's polite way, a connection that is given up could outlast the proxy.
+            # Closed gracefully in TLS, an abandoned connection could outlast the proxy.
             response_class=AbortingResponse,
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         )
-        # Cancelling a handler when its client is gone is what frees a silent one.
+        # A silent handler only ends by its cancellation when its client is gone.
         self._server = web.Server(self._handle, handler_cancellation=True, access_log=None, auto_decompress=False)
         await self.resume()
         return self

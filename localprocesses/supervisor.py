@@ -201,7 +201,7 @@ def _cut(log: Path) -> None:
     old = log.with_suffix(".old.log")
     try:
         shutil.copyfile(log, old)
-    except OSError:  # on a full disk, it makes room
+    except OSError:  # on a full disk: make room
         old.unlink(missing_ok=True)
     os.truncate(log, 0)
 
@@ -239,7 +239,7 @@ def _begin(rules: int) -> None:
     landlock.enter(rules)
 
 
-# --- the side of those who use it
+# --- the client's side
 
 
 def launch(state: Path, *, owner: int) -> None:

@@ -4,7 +4,7 @@
     plugins             kubectl-mr, kubectl-gardener and kubectl-mss as single files with Python in them, and for krew
     image               as an archive in OCI's layout, if a base is given and there is a builder
     manifests           the directory for kustomize, packed
-    chart               for Helm, written from what kustomize makes of the overlay `standalone`
+    chart               for Helm, written from the output of kustomize for the overlay `standalone`
     bill of materials   of the locked dependencies of image and wheel, in CycloneDX
     notes, checksums    of all of these
 

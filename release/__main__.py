@@ -173,7 +173,7 @@ def python_packages(source: Path, output: Path) -> None:
     """Build the packages; the metadata of the wheel stay in the source, where the plugins find their version."""
     _say("building wheel and source distribution")
     with tempfile.TemporaryDirectory() as copy:
-        shutil.copytree(source, copy, dirs_exist_ok=True)  # the backend leaves files of its own
+        shutil.copytree(source, copy, dirs_exist_ok=True)  # the backend writes files of its own
         _build(Path(copy), output, "sdist", "wheel")
     (wheel,) = output.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

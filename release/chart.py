@@ -112,7 +112,7 @@ class _Template:
 
     def set_config(self, config_map: dict[str, Any]) -> None:
         name = config_map["metadata"]["name"]
-        self.marks[f"{name.rpartition('-')[0]}-{_HASH}"] = name  # wherever it stands, as in kustomize
+        self.marks[f"{name.rpartition('-')[0]}-{_HASH}"] = name  # at any place, as in kustomize
         named = f"resourceNamespace: {self.namespace}\n"
         config = config_map["data"][_CONFIG_FILE]
         if config.count(named) != 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from release.plan import Release
 
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
-_KINDS = {  # the first pattern that fits
+_KINDS = {  # the first matching pattern counts
     r".*-image-.*\.oci\.tar": "the image, for `skopeo copy oci-archive:...`, `oras copy --from-oci-layout`",
     r".*-manifests-.*\.tar\.gz": "the directory `manifests/` for `kubectl apply -k`",
     r"resource-manager-[\d.]+\.tgz": "the chart for Helm",

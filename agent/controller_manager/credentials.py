@@ -130,7 +130,7 @@ class Reconciler:
         if found is None:
             if any(bindings.values()):
                 log.info("Bindings refer to credentials that are not known")
-            return Done()  # their coming leads to a pass
+            return Done()  # their creation leads to a pass
         if changes := needed_changes(found, bindings):
             await self._change(key, {**changes, "resourceVersion": str(self._credentials.version(key))})
         return Done()

@@ -195,7 +195,7 @@ def _add_first(family: GaugeMetricFamily, labels: Sequence[str], times: Iterable
 
 
 class GardenCollector(Collector):
-    """Args: stores: gives what the controllers watch in the garden now."""
+    """Collector of all metrics; `stores` returns the current caches of the controllers."""
 
     def __init__(self, stores: Callable[[], Iterable[Store[Any]]]) -> None:
         self._stores = stores

@@ -88,7 +88,7 @@ class Reconciler:
     async def _render(self, profile: Object) -> None:
         parent = next((found for each in users.parents(profile) if (found := self._parents.get(each))), None)
         if parent is None:
-            return  # it is rendered when the parent comes
+            return  # rendered when the parent is created
         content, generation = merged(spec(parent), spec(profile)), metadata(profile).get("generation")
         status = mapping(profile.get("status"))
         if profile.get("rendered") == digest(content).hex() and status.get("observedGeneration") == generation:

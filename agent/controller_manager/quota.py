@@ -76,7 +76,7 @@ class Reconciler:
         result = await self._protection.reconcile(name)
         quota = self._quotas.get(name)
         wanted = reference_labels({label: users.of(name) for label, users in self._users.items()})
-        # An unused one in deletion goes just now.
+        # An unused one in deletion is released now.
         if quota is not None and (wanted or not is_deleting(quota)):
             await self._label(quota, wanted)
         return result

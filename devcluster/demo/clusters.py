@@ -172,7 +172,7 @@ class ClusterScenes(Demo):
         def look() -> bool:
             if is_done():
                 return True
-            with suppress(NotFound):  # it goes just now
+            with suppress(NotFound):  # it is gone by now
                 last = last_operation(self._shoot())
                 self._screen.progress(f"{integer(last.get('progress'))} %: {text(last.get('description'))}")
             return False

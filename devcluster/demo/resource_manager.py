@@ -302,7 +302,7 @@ class ResourceManagerDemo(Demo):
   tail -f {agent.log} {webhooks.log}
   cat {agent.config_file} {webhooks.config_file}""")
 
-    # --- how
+    # --- helpers
 
     @property
     def _page(self) -> str:

@@ -63,7 +63,7 @@ class Demo:
             self._cluster.stop()
             step.outcome = "everything is stopped, nothing is left"
 
-    # --- what scenes are made of
+    # --- parts of scenes
 
     @property
     def _api(self) -> Any:
@@ -157,7 +157,7 @@ def run(demo: type[Demo], *, name: str, once: bool) -> None:
             f"a demo runs as {name!r} already; end it with Ctrl-C, or choose another name: make demo NAME=x"
         )
     try:
-        # Both mean the same here; they are set since a shell lets its background jobs ignore Ctrl-C.
+        # Both have the same effect; they are set since a shell lets its background jobs ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         with _stage(demo, name) as staged:

@@ -180,7 +180,7 @@ def report_extensions(garden: Cluster, seed: str) -> None:
 
 def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
     """Configuration of the gardenlet of a Seed on this computer."""
-    # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to look at.
+    # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to check.
     off = ["controllerInstallation", "controllerInstallationCare", *([] if shoots else ["shoot"])]
     component = gardenlet.COMPONENT
     return {

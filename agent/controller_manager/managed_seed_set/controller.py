@@ -78,7 +78,7 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-# --- which changes count
+# --- relevant changes
 
 
 def _owner_uid(shoot: Object) -> object:
@@ -105,7 +105,7 @@ _SHOOT_PARTS: Parts = (
 _MANAGED_SEED_PARTS: Parts = ("metadata.uid", "metadata.labels", *_READ, managed_seed_state)
 
 
-# --- which sets they lead to
+# --- affected sets
 
 
 class _Owners:

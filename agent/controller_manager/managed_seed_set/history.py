@@ -82,7 +82,7 @@ class Keeper:
         return await self.client.patch(CONTROLLER_REVISIONS, own, body)
 
 
-# --- what replicas are made from
+# --- templates of replicas
 
 
 def kept_templates(history: History | None, revision: str) -> Object | None:

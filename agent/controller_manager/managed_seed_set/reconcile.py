@@ -1,6 +1,6 @@
 """One pass over a ManagedSeedSet: the next step is decided, done, and written into the status.
 
-If the process ends anywhere in between, the next pass finds what was done in the objects themselves, with one
+If the process ends anywhere in between, the next pass finds its effects in the objects themselves, with one
 exception: the number of a replica would be forgotten with its Shoot. Therefore it is in the status before the Shoot is
 created. A Shoot that would be refused costs no number, since its creation is tried in a dry run before that.
 """

@@ -253,7 +253,7 @@ class Reconciler:
         name = _namespace_of(project)
         namespace = self._namespaces.get(Key("", name)) if name else None
         if namespace is None:
-            return Done()  # its coming leads to a pass
+            return Done()  # its creation leads to a pass
         decision = self._decide(project, namespace, self._usage)
         _log(project, decision, dry_run=self._dry_run)
         if not self._dry_run:

@@ -285,7 +285,7 @@ class Reconciler:
         longest = max(self._settings.monitor_period, self._settings.patience_with_shoots, QUIET.total_seconds())
         return RequeueAfter(seconds_until(min(known), self._clock(), longest=longest))
 
-    # --- what is done
+    # --- actions
 
     async def _ask_for_certificate(self, name: str, seed: Object) -> datetime | None:
         """Reconcile a ManagedSeed, which renews the certificate. Return the time of the next check."""

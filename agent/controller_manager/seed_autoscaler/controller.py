@@ -113,7 +113,7 @@ def declare(context: Context) -> ControlLoop:
     )
 
 
-# --- which changes count
+# --- relevant changes
 
 
 def _pending_replica(seed_set: Object) -> object:
@@ -168,7 +168,7 @@ _SEED_PARTS: Parts = (
 )
 
 
-# --- which SeedAutoscalers they lead to
+# --- affected SeedAutoscalers
 
 
 class _Scalers:

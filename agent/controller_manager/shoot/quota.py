@@ -129,7 +129,7 @@ class Reconciler:
         self._announce(key, shoot, until, now)
         return RequeueAfter(next_look(until, now, sync_period=self.sync_period).total_seconds())
 
-    # --- what it may
+    # --- lifetime
 
     async def _lifetime(self, shoot: Object, read: Read) -> timedelta | None:
         """Allowed lifetime of a Shoot; None without a limit.
@@ -156,7 +156,7 @@ class Reconciler:
     async def _live(self, resource: Resource, key: Key) -> Object | None:
         return await self.client.find(resource, key)
 
-    # --- what is written
+    # --- writing
 
     async def _annotate(self, shoot: Object, until: str | None) -> Object:
         """Set or remove the annotation, and return the Shoot."""

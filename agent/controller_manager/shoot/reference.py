@@ -88,7 +88,7 @@ class Reconciler:
             raise ExceptionGroup("not all is protected or released", problems)
         return Done()
 
-    # --- what no Shoot refers to
+    # --- unused objects
 
     async def _release(self, namespace: str) -> list[ReconcileError]:
         problems = []
@@ -105,7 +105,7 @@ class Reconciler:
     def _is_referred_to(self, resource: Resource, key: Key) -> bool:
         return any(not is_abandoned(shoot) for shoot in self.shoots.values_by_index(BY_REFERENCE, (resource, key)))
 
-    # --- what the Shoot refers to
+    # --- references of the Shoot
 
     async def _protect(self, key: Key, shoot: Object) -> list[ReconcileError]:
         """Protect the references; the Shoot gets its finalizer last and loses it last, so that its end is observed."""

@@ -1,6 +1,6 @@
 """The controller `shoot`.
 
-Shoots       that begin to wait, and those that do with a change of the spec
+Shoots       that begin to wait, and waiting ones whose spec changes
 the rest     other inputs of decisions; a change leads to passes over all waiting Shoots
 
     Seeds, cloud profiles, region ConfigMaps    all of them

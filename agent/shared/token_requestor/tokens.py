@@ -93,7 +93,7 @@ class Tokens:
         try:
             status = await self._review(token.encode(), ())
         except Forbidden:
-            return  # no user depends on it
+            return  # no user depends on this check
         except KubeError:
             self._audiences_tried = False  # the next token is tried
             return

@@ -200,7 +200,7 @@ def digest_of(content: Any) -> str:
     try:
         body = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:
-        body = digest(content)  # it nests too deeply
+        body = digest(content)  # nested too deeply
     return hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
 
 
@@ -214,7 +214,7 @@ def names_for(registration: str, seed: str) -> Iterator[str]:
         yield f"{registration[: _LONGEST_NAME - _NAME_DIGITS - 1].rstrip('-.')}-{digits}"
 
 
-# --- which one
+# --- choice
 
 
 def chosen(installations: Iterable[Object]) -> dict[str, Object]:

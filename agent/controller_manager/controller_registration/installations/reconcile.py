@@ -78,7 +78,7 @@ class Reconciler:
             return Done()
         if not is_prepared(key.name, namespaces=self._known.namespaces, secrets=self._known.secrets):
             log.debug("The namespace of the Seed is not prepared yet")
-            return Done()  # what is missing leads to a pass when it comes
+            return Done()  # missing objects lead to a pass when they come
         registrations = {found.name: registration for found, registration in self._known.registrations.items()}
         installations = self._known.installations.values_by_index(BY_SEED, key)
         self._forget_all_but(key.name, installations)
@@ -101,7 +101,7 @@ class Reconciler:
             raise ExceptionGroup("not all ControllerInstallations are as they should be", errors)
         return Done()
 
-    # --- what is wanted
+    # --- desired state
 
     def _wanted(
         self,
@@ -135,7 +135,7 @@ class Reconciler:
         found = await listed(self._client, self._known.registrations.view)
         return {name.name: registration for name, registration in found.items()}
 
-    # --- making and changing
+    # --- creating and changing
 
     async def _deploy(
         self,
@@ -210,7 +210,7 @@ class Reconciler:
             except AlreadyExists:
                 present = await self._client.find(CONTROLLER_INSTALLATIONS, name)
                 if present is None or (registration_of(present), seed_of(present)) == (registration, seed):
-                    return  # the change that has not been seen yet leads to a pass
+                    return  # the change, once observed, leads to a pass
         raise ReconcileError(f"all names for an installation of {registration} are taken; delete one that is not used")
 
     # --- removing

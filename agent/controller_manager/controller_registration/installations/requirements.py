@@ -21,7 +21,7 @@ class ShootRequirements:
     is_workerless: bool
 
 
-# --- what is needed
+# --- requirements
 
 
 def requirements_of_shoot(shoot: Object, default_domains: Sequence[Domain]) -> ShootRequirements:
@@ -110,7 +110,7 @@ def _globally_enabled(registrations: Iterable[Object]) -> Iterator[tuple[str, bo
                 yield text(each.get("type")), each.get("workerlessSupported") is True
 
 
-# --- who provides it
+# --- providers
 
 
 @dataclass(frozen=True, slots=True)

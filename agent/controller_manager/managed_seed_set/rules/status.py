@@ -52,7 +52,7 @@ def _pending_after(step: Step, observed: SetObservation) -> Pending:
     return pending.following(observed.pending)
 
 
-# --- of sets that keep track of their templates
+# --- sets with tracked templates
 
 
 UNTRACKED: Object = {"currentReplicas": None, "updatedReplicas": None}
@@ -83,7 +83,7 @@ def rejected(action: Action) -> str:
 def conditions_after(
     seed_set: Object, observed: SetObservation, decision: Decision, *, refusal: str = ""
 ) -> list[Object]:
-    """The conditions. Args: refusal: why what was decided is not possible."""
+    """Conditions after the decision; `refusal` is the reason why its step is not possible."""
     wanted = [_available(observed), _progressing(observed, decision, refusal)]
     return with_conditions(conditions_of(seed_set), wanted, now=observed.now)
 

@@ -310,7 +310,7 @@ def _left_of_pause(observed: SetObservation, operation: _Operation, *, rounds: i
     return min(pause - (observed.now - pending.since) / timedelta(seconds=1), pause)
 
 
-# --- more and fewer
+# --- scaling
 
 
 def _creation(observed: SetObservation) -> Step:

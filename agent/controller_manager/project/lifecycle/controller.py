@@ -1,7 +1,7 @@
 """The controller `project`: keeps namespaces, quotas and rights of Projects as specified.
 
 Projects         that change, but for their status
-Namespaces       the Project whose namespace it is, or who controls it
+Namespaces       the Project that it belongs to, or that controls it
 ResourceQuotas   the Project of the namespace
 RoleBindings, ClusterRoleBindings, ClusterRoles
                  the Project that controls it

@@ -98,7 +98,7 @@ def taking(namespace: Object, project: Object) -> Object:
     return change
 
 
-# --- in the end
+# --- release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ class _Decider:
         decision = self._in() if self._desired < self._present else self._stay(limited=self._bounds())
         return decision if stuck is None else self._again(decision, stuck + _PATIENCE_WITH_REMOVAL)
 
-    # --- more
+    # --- scaling out
 
     def _out(self) -> Decision:
         direction, history = self._settings.scale_out, self._memory.history
@@ -153,7 +153,7 @@ class _Decider:
             limited = Condition(LIMITED, "True", "ScaleUpLimit", message)
         return self._go(min(wanted, step), self._asked.why, limited)
 
-    # --- fewer
+    # --- scaling in
 
     def _in(self) -> Decision:
         direction, history = self._settings.scale_in, self._memory.history
@@ -193,7 +193,7 @@ class _Decider:
             return f"Fewer replicas would do, but the set is not settled: {self._seen.unsettled}."
         return ""
 
-    # --- what becomes of it
+    # --- decisions
 
     def _cooled(self, cooldown: timedelta) -> datetime:
         last = self._seen.last_scale_time

@@ -211,7 +211,7 @@ def _dispensable(found: Measured, stock: _Stock, spare: Fraction) -> Sequence[Se
     return stock.deletable
 
 
-# --- words
+# --- texts
 
 
 def _above(found: Measured) -> str:

@@ -12,7 +12,7 @@ from agent.shared.token_requestor.token_secret import CA_BUNDLE, DATA, KUBECONFI
 from kube.clock import format_time, parse_time
 from kube.objects import Object, labels, metadata
 
-# --- where in the data of a Secret token and CA are
+# --- place of token and CA in the data of a Secret
 
 
 Changes = dict[str, bytes | None]
@@ -127,7 +127,7 @@ def renew_time(text: str) -> datetime | None:
         return None
 
 
-# --- the next one
+# --- the next token
 
 
 def renew_after(lifetime: timedelta, *, jitter: float) -> timedelta:
