@@ -161,7 +161,7 @@ class Cluster:
     # --- life
 
     def start(self) -> Self:
-        """Start the cluster, or join a running one; return when API server, controllers and nodes are ready.
+        """Start the cluster; return when API server, controllers and nodes are ready, or only nodes if it runs already.
 
         Raises:
             LocalProcessError: it does not come up; then no process is left running.

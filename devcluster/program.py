@@ -118,6 +118,6 @@ class Program:
         return f"the end of its log:\n  {end}"
 
     def stop(self) -> None:
-        """End the program gracefully; if it takes too long, it ends with the cluster."""
+        """End the program gracefully; the supervisor kills it after two seconds."""
         with contextlib.suppress(LocalProcessError):
             supervisor.ask(self._cluster.state, "stop", name=self.name, kill=False)

@@ -83,7 +83,7 @@ class Authority:
 
 
 def serving_pair(names: Sequence[str]) -> KeyPair:
-    """Certificate for a server, with that of its authority, which signed nothing else and can be trusted as well."""
+    """Certificate for a server, with that of its authority, which signed nothing else: clients can trust both."""
     authority = Authority.create(f"authority of {names[0]}")
     pair = authority.issue_server(names)
     return KeyPair(pair.certificate + authority.bundle, pair.key)

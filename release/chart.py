@@ -52,7 +52,7 @@ def chart(
         digest: digest of the image, or empty.
 
     Raises:
-        ChartError: the overlay lacks an object or field of a value.
+        ChartError: the overlay does not fit the values of the chart.
     """
     template = _Template(namespace)
     definitions, others = [], []

@@ -129,9 +129,7 @@ def of_seed() -> Iterator[Object]:
 
 
 def confirm(api: Api, seed: Object) -> None:
-    """Allow the gardenlet of a Seed to use the Secrets that the Seed names, as an operator does; missing ones are
-    created.
-    """
+    """Let the gardenlet of a Seed use the objects that the Seed names, like an operator; missing ones are created."""
     label = {f"{USABLE_BY_SEED_PREFIX}{key(seed).name}": "true"}
     for resource, where in node_of_seed(seed).named:
         try:

@@ -76,7 +76,7 @@ class SeedConditions:
         return summed_up(status, has_phase=self._has_phase)
 
     async def soften_and_write(self, seed: Object, found: Condition) -> Result:
-        """Write the condition; a bad one only counts after its threshold, then the Seed is checked again."""
+        """Write the condition; a bad one is progressing until its threshold, then the Seed is checked again."""
         threshold, now = self._thresholds.get(found.type, 0.0), self._clock()
         if found.status != "True":
             status = softened(found.status, condition(seed, found.type), threshold=threshold, now=now)
