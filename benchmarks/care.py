@@ -93,5 +93,5 @@ def _calls(place: Meadow, rest: float) -> str:
     for (host, method), count in after.items():
         if host not in known:
             to_shoots[method] += count - before.get((host, method), 0)
-    asked = ", ".join(f"{count} {method}" for method, count in sorted(to_shoots.items()) if count)
-    return f"{asked or 'none'} to Shoots, {figures.garden} calls to the garden, {figures.seed} to the seed"
+    requested = ", ".join(f"{count} {method}" for method, count in sorted(to_shoots.items()) if count)
+    return f"{requested or 'none'} to Shoots, {figures.garden} calls to the garden, {figures.seed} to the seed"

@@ -208,8 +208,8 @@ async def _create_project(client: Client, name: str) -> None:
 
 def _condition(kind: str) -> Object:
     now = format_time(datetime.now(UTC))
-    said = {"status": "True", "reason": "AllWell", "message": "All is well."}
-    return {"type": kind, **said, "lastTransitionTime": now, "lastUpdateTime": now}
+    reported = {"status": "True", "reason": "AllWell", "message": "All is well."}
+    return {"type": kind, **reported, "lastTransitionTime": now, "lastUpdateTime": now}
 
 
 async def _rows(

@@ -142,10 +142,10 @@ def make_garden(cluster: Cluster) -> None:
 
 def _reconcile(garden: Cluster) -> None:
     body = {"metadata": {"annotations": {keys.OPERATION: "reconcile"}}}
-    asked = metadata(garden.api.patch(SEEDS.path(name=NAME), body))["generation"]
+    requested = metadata(garden.api.patch(SEEDS.path(name=NAME), body))["generation"]
 
     def is_done() -> bool:
         status = garden.api.get(SEEDS.path(name=NAME))["status"]
-        return bool(status["observedGeneration"] >= asked and at(status, "lastOperation", "state") == "Succeeded")
+        return bool(status["observedGeneration"] >= requested and at(status, "lastOperation", "state") == "Succeeded")
 
     wait_until(is_done, what="the Seed to be reconciled", within=_PATIENCE_SECONDS, pause=0.05)

@@ -69,10 +69,10 @@ async def passed(agent: Program, passes: int, controller: str = "managedresource
     """
 
     def have_passed() -> bool:
-        asked = time.monotonic()
+        requested = time.monotonic()
         if agent.passes(controller) >= passes:
             return True
-        time.sleep(10 * (time.monotonic() - asked))
+        time.sleep(10 * (time.monotonic() - requested))
         return False
 
     what = f"{passes} passes of {controller}"

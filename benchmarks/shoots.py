@@ -243,12 +243,12 @@ async def measure_life(*, lives: int) -> Table:
 
 
 def _life(place: Meadow, name: str) -> dict[str, Figures]:
-    asked = {"metadata": {"annotations": {keys.OPERATION: "reconcile"}}}
+    requested = {"metadata": {"annotations": {keys.OPERATION: "reconcile"}}}
     ttl = {"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h0m0s"}}}}
     sleep, wake = ({"spec": {"hibernation": {"enabled": enabled}}} for enabled in (True, False))
     found = {"create": place.measure(lambda: place.create([name]))}
-    place.change(name, asked)  # the first one writes fields only known after the creation
-    found["reconcile"] = place.measure(lambda: place.change(name, asked))
+    place.change(name, requested)  # the first one writes fields only known after the creation
+    found["reconcile"] = place.measure(lambda: place.change(name, requested))
     found["spec change"] = place.measure(lambda: place.change(name, ttl))
     found["hibernate"] = place.measure(lambda: place.change(name, sleep))
     found["wake up"] = place.measure(lambda: place.change(name, wake))

@@ -227,8 +227,8 @@ class Cluster:
             connected.connect(str(self._files.etcd_socket))
             etcd = http.client.HTTPConnection("etcd")
             etcd.sock = connected
-            revision = int(_asked(etcd, "/v3/kv/range", {"key": "AA=="})["header"]["revision"])
-            _asked(etcd, "/v3/kv/compaction", {"revision": revision, "physical": True})
+            revision = int(_requested(etcd, "/v3/kv/range", {"key": "AA=="})["header"]["revision"])
+            _requested(etcd, "/v3/kv/compaction", {"revision": revision, "physical": True})
         return revision
 
     def snapshot(self) -> Path:
@@ -402,7 +402,7 @@ def _can_take_pods(node: Object) -> bool:
     return bool(ready and ready["status"] == "True" and not node["spec"].get("taints"))
 
 
-def _asked(etcd: http.client.HTTPConnection, path: str, question: Object) -> Object:
+def _requested(etcd: http.client.HTTPConnection, path: str, question: Object) -> Object:
     etcd.request("POST", path, json.dumps(question))
     response = etcd.getresponse()
     answer: Object = json.loads(response.read())

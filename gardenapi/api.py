@@ -168,9 +168,11 @@ class PlainApi(GardenApi):
         if not self.needs_work(shoot):
             return False
         is_confined = at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
-        asked = integer(at(shoot, "operation", "sequence"))
+        requested = integer(at(shoot, "operation", "sequence"))
         return (
-            not is_confined or is_deleting(shoot) or asked != integer(at(shoot, "status", "observedOperationSequence"))
+            not is_confined
+            or is_deleting(shoot)
+            or requested != integer(at(shoot, "status", "observedOperationSequence"))
         )
 
     async def bind(self, shoot: Object, seed: str) -> Object:

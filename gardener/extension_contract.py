@@ -90,11 +90,11 @@ def needs_kick(
         operation: the operation to request.
         data_changed: last change of the data that the spec refers to; empty: it refers to none.
     """
-    asked, last = annotations(obj).get(OPERATION), last_operation(obj)
-    if spec_changed or is_unanswered(obj) or asked not in (None, operation):
+    requested, last = annotations(obj).get(OPERATION), last_operation(obj)
+    if spec_changed or is_unanswered(obj) or requested not in (None, operation):
         return True
     if not last:
-        return asked is None
+        return requested is None
     is_bad = last.get("state") != SUCCEEDED or last.get("type") == MIGRATE or bool(last_error(obj))
     return is_bad or _is_older(last, annotations(obj).get(TIMESTAMP, "")) or _is_older(last, data_changed)
 
@@ -155,8 +155,8 @@ def pending(obj: Object, reason: str) -> Pending:
 
 
 def _reported_before(obj: Object) -> str:
-    said = text(last_error(obj).get("description"))
-    return f"; before it was asked, it reported: {said}" if said else ""
+    reported = text(last_error(obj).get("description"))
+    return f"; before it was asked, it reported: {reported}" if reported else ""
 
 
 def _missing(obj: Object, kicked: str) -> str:
@@ -186,8 +186,10 @@ def trouble_of(obj: Object) -> Trouble | None:
     error = last_error(obj)
     if not error:
         return None
-    said = text(error.get("description"))
-    return Trouble(f"error during reconciliation: {said}", tuple(merged(texts(error.get("codes")), codes_in(said))))
+    reported = text(error.get("description"))
+    return Trouble(
+        f"error during reconciliation: {reported}", tuple(merged(texts(error.get("codes")), codes_in(reported)))
+    )
 
 
 def standing_of(obj: Object) -> Answer:
@@ -227,9 +229,9 @@ def observed_generation(obj: Mapping[str, Any]) -> int:
     return integer(mapping(obj.get("status")).get("observedGeneration"))
 
 
-def _is_older(answer: Object, asked: str) -> bool:
+def _is_older(answer: Object, requested: str) -> bool:
     """Whether a last operation, or error, was updated before the request, in the precision of both times."""
-    asked_at, updated = time_or_none(asked), time_or_none(answer.get("lastUpdateTime"))
+    asked_at, updated = time_or_none(requested), time_or_none(answer.get("lastUpdateTime"))
     if asked_at is None or updated is None:
         return asked_at is not None
     if not updated.microsecond:

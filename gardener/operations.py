@@ -20,12 +20,12 @@ _UNFINISHED = (CREATE, MIGRATE, RESTORE)
 
 def operation_of(obj: Object) -> str:
     """Type of its operation; `shoots.operation_of` also considers the Seeds of a Shoot."""
-    asked = annotations(obj).get(keys.OPERATION)
-    if asked == keys.OPERATION_MIGRATE:
+    requested = annotations(obj).get(keys.OPERATION)
+    if requested == keys.OPERATION_MIGRATE:
         return MIGRATE
     if is_deleting(obj):
         return DELETE
-    if asked == keys.OPERATION_RESTORE:
+    if requested == keys.OPERATION_RESTORE:
         return RESTORE
     last = mapping(mapping(obj.get("status")).get("lastOperation"))
     if not last:
@@ -36,8 +36,8 @@ def operation_of(obj: Object) -> str:
 
 def operation(kind: str, state: str, progress: int, description: str, *, now: datetime) -> Object:
     """Value of `lastOperation`."""
-    said = {"type": kind, "state": state, "progress": progress, "description": description}
-    return {**said, "lastUpdateTime": format_time(now)}
+    reported = {"type": kind, "state": state, "progress": progress, "description": description}
+    return {**reported, "lastUpdateTime": format_time(now)}
 
 
 def following(before: Object, wanted: Object) -> Object:

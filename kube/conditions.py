@@ -46,16 +46,16 @@ def with_conditions(present: Sequence[Object], wanted: Iterable[Condition], *, n
 
 
 def _following(old: Mapping[str, Any], wanted: Condition, *, now: datetime) -> Object:
-    said: Object = {"reason": wanted.reason or "Unspecified", "message": wanted.message or "No message given."}
+    reported: Object = {"reason": wanted.reason or "Unspecified", "message": wanted.message or "No message given."}
     if wanted.codes:
-        said["codes"] = list(wanted.codes)
+        reported["codes"] = list(wanted.codes)
     kept_status = old.get("status") == wanted.status
-    kept_words = all((old.get(name) or None) == said.get(name) for name in ("reason", "message", "codes"))
+    kept_words = all((old.get(name) or None) == reported.get(name) for name in ("reason", "message", "codes"))
     moment = format_time(now)
     return {
         "type": wanted.type,
         "status": wanted.status,
         "lastTransitionTime": old.get("lastTransitionTime") or moment if kept_status else moment,
         "lastUpdateTime": old.get("lastUpdateTime") or moment if kept_words else moment,
-        **said,
+        **reported,
     }

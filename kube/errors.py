@@ -243,7 +243,7 @@ def from_status(
     causes = mappings(details.get("causes"))
     message = text(status.get("message")) or fallback or f"the API server answered with status {code}"
     if code >= 500:
-        cls: type[ApiError] = TooLarge if any(said in message for said in _NOT_STORED) else ServerFailure
+        cls: type[ApiError] = TooLarge if any(reported in message for reported in _NOT_STORED) else ServerFailure
     elif code == 404 and reason == "NotFound":
         cls = NotFound
     elif reason == "AlreadyExists":

@@ -77,7 +77,7 @@ class SigningRequest:
     username: str
     groups: tuple[str, ...]
     usages: tuple[str, ...]
-    asked: Asked
+    requested: Asked
 
 
 def signer_of(csr: Mapping[str, Any]) -> str:
@@ -106,16 +106,16 @@ def with_decision(csr: Object, condition_type: str, reason: str, message: str) -
 
 def parse(csr: Mapping[str, Any]) -> SigningRequest:
     """Parse a CertificateSigningRequest. Raises MalformedRequestError."""
-    said = spec(csr)
+    reported = spec(csr)
     return SigningRequest(
-        username=text(said.get("username")),
-        groups=tuple(texts(said.get("groups"))),
-        usages=tuple(texts(said.get("usages"))),
-        asked=asked(text(said.get("request"))),
+        username=text(reported.get("username")),
+        groups=tuple(texts(reported.get("groups"))),
+        usages=tuple(texts(reported.get("usages"))),
+        requested=requested(text(reported.get("request"))),
     )
 
 
-def asked(request: str) -> Asked:
+def requested(request: str) -> Asked:
     """Requested contents in the base64 text of `spec.request`. Raises MalformedRequestError."""
     if len(request) > _LONGEST_REQUEST:
         raise MalformedRequestError(f"it is longer than {_LONGEST_REQUEST} characters")
@@ -127,7 +127,7 @@ def asked(request: str) -> Asked:
         with warnings.catch_warnings():
             # Names of Nodes, and so common names, are often longer than the 64 characters that X.509 permits.
             warnings.simplefilter("ignore")
-            return _asked(x509.load_der_x509_csr(der))
+            return _requested(x509.load_der_x509_csr(der))
     except _UNREADABLE as error:
         raise MalformedRequestError(f"it is not PKCS#10: {error}") from error
 
@@ -141,7 +141,7 @@ def _der(pem: bytes) -> bytes:
     return base64.b64decode(b"".join(found[1].split()), validate=True)
 
 
-def _asked(csr: x509.CertificateSigningRequest) -> Asked:
+def _requested(csr: x509.CertificateSigningRequest) -> Asked:
     attributes = Counter(attribute.oid for attribute in csr.attributes)
     if attributes[_MICROSOFT_EXTENSIONS] or attributes[_EXTENSIONS] > 1:
         raise MalformedRequestError("it lists extensions more than once, or in a way that signers do not agree on")

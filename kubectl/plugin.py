@@ -120,16 +120,16 @@ class _Commands(click.Group):
 # --- flags of all plugins
 
 
-def _show_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _show_version(ctx: click.Context, _parameter: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         from gardener.distribution import version
 
         click.echo(f"{plugin_of(ctx).words} {version()}")
         ctx.exit()
 
 
-def _complete(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _complete(ctx: click.Context, parameter: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         from kubectl import completion
 
         do = completion.install if parameter.name == "install_completion" else completion.show

@@ -62,8 +62,8 @@ class GoProgram:
     def _build(self, target: Path) -> None:
         if shutil.which("go") is None:
             raise LocalProcessError(f"Go is not installed: install Go 1.26 or newer{self.without_go}")
-        said = f"building {self.name}; this happens once and takes about {self.minutes}"
-        print(said, file=sys.stderr, flush=True)
+        reported = f"building {self.name}; this happens once and takes about {self.minutes}"
+        print(reported, file=sys.stderr, flush=True)
         scratch = Path(tempfile.mkdtemp(prefix=f"{target.parent.name}.", dir=target.parent.parent))
         try:
             done = subprocess.run(

@@ -150,25 +150,25 @@ class Reconciler:
 
 def why_not(request: SigningRequest) -> str:
     """Reason why the request is not a gardenlet's; empty if it is."""
-    asked = request.asked
-    if asked.organizations != (keys.SEEDS_GROUP,):
-        return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(asked.organizations)}'
-    if names := _alternative_names(asked):
+    requested = request.requested
+    if requested.organizations != (keys.SEEDS_GROUP,):
+        return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(requested.organizations)}'
+    if names := _alternative_names(requested):
         return f"it asks for more than a subject: {_listed(names)}"
     if sorted(request.usages) != sorted(USAGES):
         return f"its usages are not {_listed(sorted(USAGES))}: {_listed(request.usages)}"
-    if len(asked.common_names) != 1 or not asked.common_names[0].startswith(keys.SEED_USER_PREFIX):
-        return f'its common name does not begin with "{keys.SEED_USER_PREFIX}": {_listed(asked.common_names)}'
+    if len(requested.common_names) != 1 or not requested.common_names[0].startswith(keys.SEED_USER_PREFIX):
+        return f'its common name does not begin with "{keys.SEED_USER_PREFIX}": {_listed(requested.common_names)}'
     if not is_seed_name(seed_of(request)):
-        return f"its common name does not end with a DNS label: {_listed(asked.common_names)}"
-    if keys.SEEDS_GROUP in request.groups and asked.common_names[0] != request.username:
-        return f"a gardenlet asks for the certificate of another one: {_listed(asked.common_names)}"
+        return f"its common name does not end with a DNS label: {_listed(requested.common_names)}"
+    if keys.SEEDS_GROUP in request.groups and requested.common_names[0] != request.username:
+        return f"a gardenlet asks for the certificate of another one: {_listed(requested.common_names)}"
     return ""
 
 
 def seed_of(request: SigningRequest) -> str:
     """Name of the Seed that the certificate is for."""
-    return request.asked.common_names[0].removeprefix(keys.SEED_USER_PREFIX)
+    return request.requested.common_names[0].removeprefix(keys.SEED_USER_PREFIX)
 
 
 def seeds_of_credentials(request: SigningRequest) -> list[BootstrapToken] | None:
@@ -183,19 +183,19 @@ def seeds_of_credentials(request: SigningRequest) -> list[BootstrapToken] | None
 
 def review(csr: Object) -> Object:
     """SubjectAccessReview: whether the requester may have the certificate approved automatically."""
-    said = spec(csr)
+    reported = spec(csr)
     return access_reviews.review(
         attributes("create", CERTIFICATE_SIGNING_REQUESTS, subresource="seedclient"),
-        user=text(said.get("username")),
-        groups=texts(said.get("groups")),
-        uid=text(said.get("uid")),
-        extra=mapping(said.get("extra")),
+        user=text(reported.get("username")),
+        groups=texts(reported.get("groups")),
+        uid=text(reported.get("uid")),
+        extra=mapping(reported.get("extra")),
     )
 
 
-def _alternative_names(asked: Asked) -> list[str]:
-    names = [f"DNS:{name}" for name in asked.dns_names] + [f"IP:{address}" for address in asked.ip_addresses]
-    return sorted([*names, *asked.others])
+def _alternative_names(requested: Asked) -> list[str]:
+    names = [f"DNS:{name}" for name in requested.dns_names] + [f"IP:{address}" for address in requested.ip_addresses]
+    return sorted([*names, *requested.others])
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -51,7 +51,7 @@ class Bindings:
 
     def __init__(self, loop: ControlLoop, caches: Caches, references: References, *, index: str) -> None:
         def keys(change: Change[Object]) -> set[Key]:
-            (old, old_types), (new, new_types) = (_said(obj, references) for obj in (change.old, change.new))
+            (old, old_types), (new, new_types) = (_reported(obj, references) for obj in (change.old, change.new))
             return old ^ new if old_types == new_types else old | new
 
         handler = enqueue_mapped(keys)
@@ -76,7 +76,7 @@ class Bindings:
             await look(client, store, lambda binding: name in self._references(binding))
 
 
-def _said(binding: Object | None, references: References) -> tuple[set[Key], list[str]]:
+def _reported(binding: Object | None, references: References) -> tuple[set[Key], list[str]]:
     return (set(), []) if binding is None else (set(references(binding)), provider_types(binding))
 
 

@@ -63,8 +63,8 @@ def answers(change: Change[Object]) -> bool:
         return False
     if old is None:
         return has_ended(new)
-    asked, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
-    if asked == keys.OPERATION_RECONCILE or (asked in _ASKS and asked != asked_before):
+    requested, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
+    if requested == keys.OPERATION_RECONCILE or (requested in _ASKS and requested != asked_before):
         return False
     return has_ended(new) and last_operation(old) != last_operation(new)
 
@@ -97,18 +97,18 @@ class OperationStatus:
     def __init__(self, client: Client, store: Store[Object], *, clock: Callable[[], datetime]) -> None:
         self._writer, self._store, self._clock = StatusWriter(client, store), store, clock
 
-    async def processing(self, obj: Object, kind: str, said: str, **fields: Any) -> Object:
-        return await self._write(obj, self._operation(kind, operations.PROCESSING, 0, said), fields)
+    async def processing(self, obj: Object, kind: str, reported: str, **fields: Any) -> Object:
+        return await self._write(obj, self._operation(kind, operations.PROCESSING, 0, reported), fields)
 
-    async def pending(self, obj: Object, kind: str, said: str) -> Object:
-        return await self._write(obj, self._operation(kind, operations.PENDING, 0, said), {})
+    async def pending(self, obj: Object, kind: str, reported: str) -> Object:
+        return await self._write(obj, self._operation(kind, operations.PENDING, 0, reported), {})
 
-    async def failed(self, obj: Object, kind: str, said: str, *, error: Object, **fields: Any) -> Object:
-        operation = self._operation(kind, operations.ERROR, 50, said)
+    async def failed(self, obj: Object, kind: str, reported: str, *, error: Object, **fields: Any) -> Object:
+        operation = self._operation(kind, operations.ERROR, 50, reported)
         return await self._write(obj, operation, {"lastError": error, **fields})
 
-    async def succeeded(self, obj: Object, kind: str, said: str, **fields: Any) -> Object:
-        operation = self._operation(kind, operations.SUCCEEDED, 100, said)
+    async def succeeded(self, obj: Object, kind: str, reported: str, **fields: Any) -> Object:
+        operation = self._operation(kind, operations.SUCCEEDED, 100, reported)
         return await self._write(obj, operation, {"lastError": None, **fields})
 
     async def _write(self, obj: Object, wanted: Object, fields: Object) -> Object:
@@ -126,8 +126,8 @@ class OperationStatus:
         self._store.observe(written)
         return written
 
-    def _operation(self, kind: str, state: str, progress: int, said: str) -> Object:
-        return operations.operation(kind, state, progress, said, now=self._clock())
+    def _operation(self, kind: str, state: str, progress: int, reported: str) -> Object:
+        return operations.operation(kind, state, progress, reported, now=self._clock())
 
 
 def error_of(trouble: Trouble) -> Object:
@@ -229,13 +229,13 @@ class ExtensionMirror:
         Raises:
             KubeError: the request failed.
         """
-        asked = await self.kick(operation, live)
+        requested = await self.kick(operation, live)
         if live is None:
             place = {"namespace": name.namespace} if name.namespace else {}
-            meta = {"name": name.name, **place, "annotations": asked}
+            meta = {"name": name.name, **place, "annotations": requested}
             made = {**self.resource.type_meta, "metadata": meta, "spec": wanted}
             return await self.client.create(self.resource, made)
-        meta = {**metadata(live), "annotations": {**annotations(live), **asked}}
+        meta = {**metadata(live), "annotations": {**annotations(live), **requested}}
         return await self.client.replace(self.resource, {**live, "metadata": meta, "spec": wanted})
 
     async def kick(self, operation: str, live: Object | None) -> dict[str, str]:
@@ -268,9 +268,9 @@ class ExtensionMirror:
                 await self.client.create_if_missing(_REFERRED[text(each.get("kind"))], _placed(each, namespace))
             if left.status:
                 await self.write_status(live, left.status)
-        asked = await self.kick(keys.OPERATION_RESTORE, live)
-        await self.annotate(live, asked)
-        return asked
+        requested = await self.kick(keys.OPERATION_RESTORE, live)
+        await self.annotate(live, requested)
+        return requested
 
     async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
         """Add annotations.

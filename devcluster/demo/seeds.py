@@ -169,9 +169,9 @@ class SeedScenes(Demo):
     def _what_is_seen(self) -> str:
         """States of all objects that take part, and the logs of gardenlets in Shoots."""
         kinds = (SEED_AUTOSCALERS, MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS, SEEDS)
-        said = [_standing(kind, each) for kind in kinds for each in self._api.get(kind.path())["items"]]
+        reported = [_standing(kind, each) for kind in kinds for each in self._api.get(kind.path())["items"]]
         logs = sorted(provider_state(self._cluster.below(ROSEBED)).glob(_LOGS))
-        return "\n".join([*said, *(f"{log}:\n{last_lines(log)}" for log in logs)])
+        return "\n".join([*reported, *(f"{log}:\n{last_lines(log)}" for log in logs)])
 
     def _rescaled(self, size: int) -> str:
         """Message of the Event about the change to this size; empty if there was none."""
@@ -183,6 +183,6 @@ class SeedScenes(Demo):
 def _standing(kind: Resource, obj: Object) -> str:
     """State of an object, without good conditions."""
     status = mapping(obj.get("status"))
-    said = {each: status[each] for each in _SAID if status.get(each)}
+    reported = {each: status[each] for each in _SAID if status.get(each)}
     bad = {text(each["type"]): each.get("message") for each in conditions_of(obj) if each.get("status") != "True"}
-    return f"{kind.kind} {key(obj)}: {json.dumps(said | bad)}"
+    return f"{kind.kind} {key(obj)}: {json.dumps(reported | bad)}"

@@ -143,9 +143,9 @@ class GardenBox:
 
     def _is_authorized(self) -> bool:
         """Whether the authorizer is called: RBAC alone would let a gardenlet read the Lease of another one."""
-        asked = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
+        requested = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
         who = {"user": f"{SEED_USER_PREFIX}probe", "groups": [SEEDS_GROUP]}
-        attributes = {**asked, "namespace": LEASE_NAMESPACE}
+        attributes = {**requested, "namespace": LEASE_NAMESPACE}
         review = {**SUBJECT_ACCESS_REVIEWS.type_meta, "spec": {**who, "resourceAttributes": attributes}}
         try:
             answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)

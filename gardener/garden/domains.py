@@ -33,15 +33,15 @@ class Domain:
 
 def domain_of(secret: Object) -> Domain | None:
     """Domain of a Secret; None if the annotations of provider or domain are missing."""
-    said = annotations(secret)
-    if not said.get(PROVIDER) or not said.get(DOMAIN):
+    reported = annotations(secret)
+    if not reported.get(PROVIDER) or not reported.get(DOMAIN):
         return None
     return Domain(
-        domain=said[DOMAIN],
-        provider=said[PROVIDER],
-        zone=said.get(ZONE, ""),
+        domain=reported[DOMAIN],
+        provider=reported[PROVIDER],
+        zone=reported.get(ZONE, ""),
         secret=text(metadata(secret).get("name")),
-        priority=_priority(said.get(PRIORITY, "")),
+        priority=_priority(reported.get(PRIORITY, "")),
     )
 
 

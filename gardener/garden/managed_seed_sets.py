@@ -109,8 +109,8 @@ def is_seed_ready(seed: Object | None) -> bool:
 
 def health_of(shoot: Object) -> ShootHealth:
     """Health of a Shoot; PROGRESSING without the label, which its controller has not set yet."""
-    said = labels(shoot).get(keys.SHOOT_STATUS, ShootHealth.PROGRESSING.name.lower())
-    return next((health for health in ShootHealth if health.name.lower() == said), ShootHealth.UNKNOWN)
+    reported = labels(shoot).get(keys.SHOOT_STATUS, ShootHealth.PROGRESSING.name.lower())
+    return next((health for health in ShootHealth if health.name.lower() == reported), ShootHealth.UNKNOWN)
 
 
 def _is_true(obj: Object, condition_type: str) -> bool:
@@ -124,12 +124,12 @@ def priority_of(obj: Object) -> int | None:
     Raises:
         ValueError: its value is not a 32 bit number.
     """
-    said = annotations(obj).get(keys.SEED_SET_PRIORITY)
-    if said is None:
+    reported = annotations(obj).get(keys.SEED_SET_PRIORITY)
+    if reported is None:
         return None
-    if not _NUMBER.fullmatch(said) or not -_MOST - 1 <= int(said) <= _MOST:
-        raise ValueError(f'annotation {keys.SEED_SET_PRIORITY} must be a number of 32 bits, not "{said}"')
-    return int(said)
+    if not _NUMBER.fullmatch(reported) or not -_MOST - 1 <= int(reported) <= _MOST:
+        raise ValueError(f'annotation {keys.SEED_SET_PRIORITY} must be a number of 32 bits, not "{reported}"')
+    return int(reported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,11 +179,11 @@ class Replica:
         """Priority of the ManagedSeed, or else of the Shoot; the lowest is removed first."""
         for each in reversed(self._own):
             try:
-                said = priority_of(each)
+                reported = priority_of(each)
             except ValueError:
                 return DEFAULT_PRIORITY
-            if said is not None:
-                return said
+            if reported is not None:
+                return reported
         return DEFAULT_PRIORITY
 
     @property
@@ -277,18 +277,18 @@ class Pending:
 
     @classmethod
     def of(cls, status: Object) -> "Pending | None":
-        said = mapping(status.get("pendingReplica"))
-        if not text(said.get("name")):
+        reported = mapping(status.get("pendingReplica"))
+        if not text(reported.get("name")):
             return None
         try:
-            since = parse_time(text(said.get("since")))
+            since = parse_time(text(reported.get("since")))
         except ValueError:
             since = datetime.min.replace(tzinfo=UTC)
         return cls(
-            name=text(said["name"]),
-            reason=text(said.get("reason")),
+            name=text(reported["name"]),
+            reason=text(reported.get("reason")),
             since=since,
-            retries=integer(said.get("retries")),
+            retries=integer(reported.get("retries")),
         )
 
     def following(self, before: "Pending | None") -> "Pending":

@@ -69,7 +69,7 @@ class Asked:
     pools: Sequence[str] = ()
 
 
-def asked(operation: str) -> Asked | None:
+def requested(operation: str) -> Asked | None:
     """Rotations that an operation requests; None if it requests none."""
     if operation in ONE_STEP:
         return Asked(renews=(ONE_STEP[operation],))

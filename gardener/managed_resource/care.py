@@ -27,7 +27,7 @@ def problem_of(managed_resource: Object, *, progressing_threshold: float | None,
     applied, healthy, progressing = (condition(managed_resource, type_) for type_ in RESOURCES_GOOD)
     if is_outdated(managed_resource):
         if applied is not None and applied.get("status") == "False" and applied.get("reason") == APPLY_FAILED:
-            return _said(applied)
+            return _reported(applied)
         return Problem(
             "OutdatedStatus",
             f"observed generation of managed resource '{key(managed_resource)}' outdated"
@@ -35,7 +35,7 @@ def problem_of(managed_resource: Object, *, progressing_threshold: float | None,
         )
     for found in (applied, healthy):
         if found is not None and found.get("status") in {"False", "Unknown"}:
-            return _said(found)
+            return _reported(found)
     if progressing is not None and progressing.get("status") in {"True", "Unknown"}:
         problem = _progress(managed_resource, progressing, progressing_threshold, now)
         if problem is not None:
@@ -56,13 +56,13 @@ def _observed(managed_resource: Object) -> int:
     return integer(at(managed_resource, "status", "observedGeneration"))
 
 
-def _said(found: Object) -> Problem:
+def _reported(found: Object) -> Problem:
     return Problem(text(found.get("reason")), text(found.get("message")))
 
 
 def _progress(managed_resource: Object, found: Object, threshold: float | None, now: datetime) -> Problem | None:
     if threshold is None:
-        return _said(found)
+        return _reported(found)
     since = time_or_none(found.get("lastTransitionTime"))
     if since is not None and (now - since).total_seconds() < threshold:
         return None

@@ -15,9 +15,9 @@ _SHOWN = 40
 
 def limit_of(managed_resource: Object, *, default: int) -> tuple[int, FieldError | None]:
     """The limit, 0 for none, and the error of its annotation; the default applies if there is an error."""
-    asked = annotations(managed_resource).get(keys.HISTORY_LIMIT)
-    if asked is None:
+    requested = annotations(managed_resource).get(keys.HISTORY_LIMIT)
+    if requested is None:
         return default, None
-    if _NUMBER.fullmatch(asked) and int(asked) <= MOST:
-        return int(asked), None
-    return default, invalid(_ANNOTATION, asked[:_SHOWN], f"must be a number from 0 to {MOST}")
+    if _NUMBER.fullmatch(requested) and int(requested) <= MOST:
+        return int(requested), None
+    return default, invalid(_ANNOTATION, requested[:_SHOWN], f"must be a number from 0 to {MOST}")

@@ -41,13 +41,13 @@ def field_validation(managed_resource: Object) -> FieldValidation:
     Raises:
         FieldValidationError: the value is unknown.
     """
-    asked = annotations(managed_resource).get(keys.FIELD_VALIDATION)
-    if asked is None:
+    requested = annotations(managed_resource).get(keys.FIELD_VALIDATION)
+    if requested is None:
         return FieldValidation.WARN
-    if asked in tuple(FieldValidation):
-        return FieldValidation(asked)
+    if requested in tuple(FieldValidation):
+        return FieldValidation(requested)
     path = f"metadata.annotations[{keys.FIELD_VALIDATION}]"
-    raise FieldValidationError(str(not_supported(path, asked, list(FieldValidation))))
+    raise FieldValidationError(str(not_supported(path, requested, list(FieldValidation))))
 
 
 class FieldValidationError(ValueError):

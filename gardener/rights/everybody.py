@@ -49,6 +49,6 @@ PATHS = ("/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version
 """URLs that are not about objects, which all users may get, including paths below: Kubernetes' role of discovery."""
 
 
-def may_get(asked: Attributes) -> bool:
+def may_get(requested: Attributes) -> bool:
     """Whether all users may send a request for a URL that is not about objects."""
-    return asked.verb == "get" and any(f"{asked.path}/".startswith(f"{path}/") for path in PATHS)
+    return requested.verb == "get" and any(f"{requested.path}/".startswith(f"{path}/") for path in PATHS)

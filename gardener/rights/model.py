@@ -30,7 +30,7 @@ class Case:
         with_selectors: whether the API server passes selectors on.
     """
 
-    asked: Attributes
+    requested: Attributes
     seed: str = ""
     graph: Graph = _NOTHING
     with_selectors: bool = True
@@ -39,15 +39,15 @@ class Case:
 
     @property
     def key(self) -> Key:
-        return Key(self.asked.namespace, self.asked.name)
+        return Key(self.requested.namespace, self.requested.name)
 
     def selects(self, field: str, value: str = "") -> bool:
         """Whether a list is limited to objects with this field, by default that of the Seed; True without selectors."""
-        return not self.with_selectors or self.asked.field_selector.demands(field, value or self.seed)
+        return not self.with_selectors or self.requested.field_selector.demands(field, value or self.seed)
 
     def selects_own(self) -> bool:
         """Whether a list is limited to objects with the label of the Seed."""
-        return self.with_selectors and self.asked.label_selector.demands(f"{SEED_LABEL_PREFIX}{self.seed}", "true")
+        return self.with_selectors and self.requested.label_selector.demands(f"{SEED_LABEL_PREFIX}{self.seed}", "true")
 
 
 Test = Callable[[Case], bool]
@@ -97,14 +97,14 @@ class Right:
 
     def permits(self, case: Case) -> bool:
         """Whether it permits a request about its kind and subresource."""
-        asked, objects = case.asked, self.objects
-        if asked.verb not in self.verbs:
+        requested, objects = case.requested, self.objects
+        if requested.verb not in self.verbs:
             return False
-        if asked.name:
+        if requested.name:
             return objects.has(case)
-        if asked.verb == "create":
-            return objects.place(case) and (not asked.subresource or objects is ALL)
-        return asked.verb in _OF_MANY and objects.lists(case)
+        if requested.verb == "create":
+            return objects.place(case) and (not requested.subresource or objects is ALL)
+        return requested.verb in _OF_MANY and objects.lists(case)
 
 
 class Table:
@@ -118,7 +118,7 @@ class Table:
 
     def permitting(self, case: Case) -> Iterator[Right]:
         """Rows that permit a request."""
-        return (each for each in self._of_kind(case.asked) if each.permits(case))
+        return (each for each in self._of_kind(case.requested) if each.permits(case))
 
     def permits(self, case: Case) -> bool:
         return any(True for _ in self.permitting(case))
@@ -137,5 +137,5 @@ class Table:
         rows = (each for each in self.rights if each.resource == resource and each.verbs - READ)
         return sorted({each.subresource for each in rows} - {""})
 
-    def _of_kind(self, asked: Attributes) -> list[Right]:
-        return self._by_kind.get((asked.group, asked.resource, asked.subresource), [])
+    def _of_kind(self, requested: Attributes) -> list[Right]:
+        return self._by_kind.get((requested.group, requested.resource, requested.subresource), [])

@@ -48,7 +48,7 @@ def of_shoots(resource: Resource) -> ObjectSet:
 
 
 def _beside_shoots(case: Case) -> bool:
-    return case.graph.has_shoots_in(case.seed, case.asked.namespace)
+    return case.graph.has_shoots_in(case.seed, case.requested.namespace)
 
 
 # --- lists
@@ -67,9 +67,9 @@ def labeled_or_selected_by(*fields: str) -> Test:
 def lists_bastions(case: Case) -> bool:
     if case.selects("spec.seedName"):
         return True
-    named = [each for each in case.asked.field_selector.requirements if each.key == "spec.shootRef.name"]
+    named = [each for each in case.requested.field_selector.requirements if each.key == "spec.shootRef.name"]
     return any(
-        case.graph.has(case.seed, garden.SHOOTS, Key(case.asked.namespace, value))
+        case.graph.has(case.seed, garden.SHOOTS, Key(case.requested.namespace, value))
         for each in named
         if each.operator == "In" and len(each.values) == 1
         for value in each.values
@@ -80,15 +80,15 @@ def lists_bastions(case: Case) -> bool:
 
 
 def _is_seed(case: Case) -> bool:
-    return case.asked.name == case.seed
+    return case.requested.name == case.seed
 
 
 def _is_child(case: Case) -> bool:
-    return case.graph.has(case.seed, garden.MANAGED_SEEDS, Key(NAMESPACE, case.asked.name))
+    return case.graph.has(case.seed, garden.MANAGED_SEEDS, Key(NAMESPACE, case.requested.name))
 
 
 def _own_bucket(case: Case) -> bool:
-    return _is_bucket(case, case.asked.name)
+    return _is_bucket(case, case.requested.name)
 
 
 def _is_bucket(case: Case, name: str) -> bool:
@@ -126,7 +126,7 @@ OWN_SEED = ObjectSet(title="its Seed", has=_is_seed, place=always)
 CHILDREN = ObjectSet(title="Seeds of ManagedSeeds in its Shoots", has=_is_child)
 TEMPLATED_CHILDREN = ObjectSet(
     title="Seeds of ManagedSeeds with `seedTemplate` in its Shoots",
-    has=lambda case: case.graph.template(case.seed, case.asked.name) is not None,
+    has=lambda case: case.graph.template(case.seed, case.requested.name) is not None,
 )
 OWN_BUCKETS = ObjectSet(
     title="its own; not those of a former Seed of the same name",
@@ -142,7 +142,7 @@ OWN_ENTRIES = ObjectSet(
 )
 SOURCE_ENTRIES = ObjectSet(
     title="`source-` of these",
-    has=lambda case: case.asked.name.startswith(SOURCE_PREFIX) and _own_entry(case),
+    has=lambda case: case.requested.name.startswith(SOURCE_PREFIX) and _own_entry(case),
 )
 
 
@@ -150,11 +150,11 @@ SOURCE_ENTRIES = ObjectSet(
 
 
 def _in_own_namespace(case: Case) -> bool:
-    return case.asked.namespace == namespace_of(case.seed) and case.graph.seed(case.seed) is not None
+    return case.requested.namespace == namespace_of(case.seed) and case.graph.seed(case.seed) is not None
 
 
 def _used_namespace(case: Case) -> bool:
-    name = case.asked.name
+    name = case.requested.name
     return name in {NAMESPACE, namespace_of(case.seed)} or case.graph.is_in(case.seed, name)
 
 
@@ -167,8 +167,8 @@ def in_namespace(namespace: str) -> ObjectSet:
     """The object with the name of the Seed in a namespace."""
     return ObjectSet(
         title=f"`{namespace}/<seed>`",
-        has=lambda case: case.asked.namespace == namespace and _is_seed(case),
-        place=lambda case: case.asked.namespace == namespace,
+        has=lambda case: case.requested.namespace == namespace and _is_seed(case),
+        place=lambda case: case.requested.namespace == namespace,
     )
 
 
@@ -185,11 +185,11 @@ OWN_GARDENLET = in_namespace(NAMESPACE)
 
 
 def _signing_keys(case: Case) -> bool:
-    return case.asked.namespace == KEYS_NAMESPACE and case.graph.has_keys(case.seed, case.asked.name)
+    return case.requested.namespace == KEYS_NAMESPACE and case.graph.has_keys(case.seed, case.requested.name)
 
 
 def _generated(case: Case) -> bool:
-    name = case.asked.name
+    name = case.requested.name
     return (
         _in_garden(case) and name.startswith(GENERATED_PREFIX) and _is_bucket(case, name.removeprefix(GENERATED_PREFIX))
     )
@@ -217,23 +217,23 @@ def _own_account(case: Case) -> bool:
 
 def _own_binding(case: Case) -> bool:
     own = bootstrap_binding(bootstrap_account(Key(NAMESPACE, case.seed)))
-    return case.asked.name == own or case.graph.uses(case.seed, kubernetes.CLUSTER_ROLE_BINDINGS, case.key)
+    return case.requested.name == own or case.graph.uses(case.seed, kubernetes.CLUSTER_ROLE_BINDINGS, case.key)
 
 
 def _in_garden(case: Case) -> bool:
-    return case.asked.namespace == NAMESPACE
+    return case.requested.namespace == NAMESPACE
 
 
 SIGNING_KEYS = ObjectSet(
     title=f"public keys of its Shoots in `{KEYS_NAMESPACE}`",
     has=_signing_keys,
-    place=lambda case: case.asked.namespace == KEYS_NAMESPACE,
+    place=lambda case: case.requested.namespace == KEYS_NAMESPACE,
 )
 GENERATED = ObjectSet(title=f"`{GENERATED_PREFIX}<bucket>` of its BackupBuckets", has=_generated, place=_in_garden)
 BOOTSTRAP_TOKENS = ObjectSet(
     title="bootstrap tokens of its Seed, and of ManagedSeeds in its Shoots",
     has=_bootstrap_token,
-    place=lambda case: case.asked.namespace == _SYSTEM,
+    place=lambda case: case.requested.namespace == _SYSTEM,
 )
 CHILD_SECRETS = ObjectSet(
     title="credentials of ManagedSeeds in its Shoots",
@@ -257,7 +257,7 @@ PUBLIC_CONFIG_MAPS = ObjectSet(
     title=f"`{_SYSTEM}/cluster-identity`, those in `{_PUBLIC}`, `kube-root-ca.crt` in `seed-<seed>`",
     has=lambda case: (
         case.key == Key(_SYSTEM, "cluster-identity")
-        or case.asked.namespace == _PUBLIC
-        or (case.asked.name == "kube-root-ca.crt" and _in_own_namespace(case))
+        or case.requested.namespace == _PUBLIC
+        or (case.requested.name == "kube-root-ca.crt" and _in_own_namespace(case))
     ),
 )

@@ -18,13 +18,13 @@ _EVENTS = (kubernetes.EVENTS, kubernetes.NEW_EVENTS)
 
 
 def _inside(case: Case) -> bool:
-    return bool(case.namespace) and case.asked.namespace == case.namespace
+    return bool(case.namespace) and case.requested.namespace == case.namespace
 
 
 INSIDE = ObjectSet(title="in its namespace", has=_inside, lists=_inside, place=_inside)
-PROJECT = ObjectSet(title="the Project", has=lambda case: bool(case.project) and case.asked.name == case.project)
+PROJECT = ObjectSet(title="the Project", has=lambda case: bool(case.project) and case.requested.name == case.project)
 NAMESPACE = ObjectSet(
-    title="its namespace", has=lambda case: bool(case.namespace) and case.asked.name == case.namespace
+    title="its namespace", has=lambda case: bool(case.namespace) and case.requested.name == case.namespace
 )
 
 

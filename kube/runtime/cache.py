@@ -305,8 +305,8 @@ class Source(Generic[T]):
 
     def apply(self, event: Event) -> None:
         match event:
-            case ListBegins(version, anew):
-                if anew or version < self.version:
+            case ListBegins(version, is_relist):
+                if is_relist or version < self.version:
                     self._store._versions = dict.fromkeys(self._store._versions, 0)  # noqa: SLF001 - one thing
                 self._listed, self.version = set(), version
             case Present(obj):

@@ -563,10 +563,10 @@ class Client:
                 resource, "GET", path, is_one=False, params=params, accept=accept, timeout=timeout
             )
         except errors.AnswerTooLong:
-            asked = int(params["limit"])
-            if asked == 1:
+            requested = int(params["limit"])
+            if requested == 1:
                 raise
-            self._page_limits[resource] = max(asked // _SMALLER_PAGE, 1)
+            self._page_limits[resource] = max(requested // _SMALLER_PAGE, 1)
             return await self.list_page(
                 resource,
                 selection,

@@ -225,17 +225,21 @@ class Controller:
 
     def _put_off(self, key: Key) -> float | None:
         """Seconds by which a needless regular pass is delayed; None: it takes place."""
-        said = self._regular.get(key)
+        reported = self._regular.get(key)
         try:
-            return said.seconds if said is not None and said.is_needless is not None and said.is_needless() else None
+            return (
+                reported.seconds
+                if reported is not None and reported.is_needless is not None and reported.is_needless()
+                else None
+            )
         except Exception:
             log.exception("Cannot check whether a reconciliation is needless", controller=self.name)
             return None
 
-    def _look_again(self, key: Key, said: RequeueAfter) -> None:
-        if said.is_needless is not None:
-            self._regular[key] = said
-        self.queue.add_after(key, said.seconds, said.priority)
+    def _look_again(self, key: Key, reported: RequeueAfter) -> None:
+        if reported.is_needless is not None:
+            self._regular[key] = reported
+        self.queue.add_after(key, reported.seconds, reported.priority)
 
     async def _process(self, key: Key) -> None:
         pass_id = str(uuid.uuid4())

@@ -95,7 +95,7 @@ class KindShares:
         self._answers: dict[tuple[str, str], Answers] = {}
         self._slow = 0
         self._asking = asyncio.Lock()
-        self._asked = (_NEVER, False)
+        self._requested = (_NEVER, False)
         """Time of the last probe, and its result."""
 
     def demand(self, resource: Resource, namespace: str) -> None:
@@ -137,9 +137,9 @@ class KindShares:
             return True
         async with self._asking:
             now = asyncio.get_running_loop().time()
-            if self._asked[0] < min(since, now - _ASKED_SECONDS):
-                self._asked = now, await self._is_answering()
-            return self._asked[1]
+            if self._requested[0] < min(since, now - _ASKED_SECONDS):
+                self._requested = now, await self._is_answering()
+            return self._requested[1]
 
     def take(self, kind: _Kind) -> bool:
         """Whether one more of the kind may continue for long; if so, count it."""

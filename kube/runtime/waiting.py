@@ -131,7 +131,7 @@ class Waiting:
         wanted: Key,
         *,
         seconds: float,
-        its_uid: str = "",
+        expected_uid: str = "",
         held: Callable[[Object], str] = held_by,
         report: Report = _silent,
     ) -> None:
@@ -141,7 +141,7 @@ class Waiting:
             resource: its kind.
             wanted: its name.
             seconds: maximum time of waiting.
-            its_uid: of the object to wait for; empty: any of that name.
+            expected_uid: uid of the object; empty for any of that name.
             held: returns the reason why it still exists while it is being deleted; an exception ends the waiting.
             report: called with the reason, each time that it changes.
 
@@ -152,9 +152,9 @@ class Waiting:
 
         async def missing(store: Store[Object]) -> str:
             live = store.get(wanted)
-            if live is None or its_uid not in ("", uid(live)):
+            if live is None or expected_uid not in ("", uid(live)):
                 live = await self.find(resource, wanted)
-            if live is None or its_uid not in ("", uid(live)):
+            if live is None or expected_uid not in ("", uid(live)):
                 return ""
             return held(live) if is_deleting(live) else _NOT_DELETED
 

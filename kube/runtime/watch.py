@@ -93,7 +93,7 @@ class ListBegins:
     """Start of a list: the events until `ListEnds` are all objects that existed at this resourceVersion."""
 
     resource_version: int
-    anew: bool = False
+    is_relist: bool = False
     """Whether all versions known before are void."""
 
 
@@ -194,7 +194,7 @@ class Watcher:
         """The yielded object that changed last, and its version; None: it was deleted."""
         self._unverified = False
         self._verifying = asyncio.Lock()
-        self._anew = False
+        self._is_relist = False
         self._failures = 0
         self._is_away = False
         self._expired = 0
@@ -221,7 +221,7 @@ class Watcher:
     def start_over(self) -> None:
         """Begin with a new list, and forget all observations."""
         self._state = Empty()
-        self._seen, self._last, self._unverified, self._anew = 0, None, False, True
+        self._seen, self._last, self._unverified, self._is_relist = 0, None, False, True
 
     def broke(self) -> None:
         """Begin with a new list after an unexpected failure."""
@@ -404,8 +404,8 @@ class Watcher:
             raise
         self._progressed()
         if isinstance(self._state, Empty):
-            yield ListBegins(resource_version(page), anew=self._anew)
-            self._anew, self._last = False, None
+            yield ListBegins(resource_version(page), is_relist=self._is_relist)
+            self._is_relist, self._last = False, None
         for item in page["items"]:
             self._note_last(item)
             yield Present(item)

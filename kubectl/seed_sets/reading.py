@@ -67,7 +67,7 @@ def progress_of(seed_set: Object) -> tuple[bool, str]:
         counts += f", {integer(status.get('updatedReplicas'))} are updated"
     if (pending := Pending.of(status)) is not None:
         return False, f"{counts}; replica {pending.name}: {pending.reason} since {format_time(pending.since)}"
-    said = condition(seed_set, "Progressing")
-    if said is not None and said.get("reason") != "Idle":
-        return False, f"{counts}; {text(said.get('reason'))}: {text(said.get('message'))}"
+    reported = condition(seed_set, "Progressing")
+    if reported is not None and reported.get("reason") != "Idle":
+        return False, f"{counts}; {text(reported.get('reason'))}: {text(reported.get('message'))}"
     return there == ready == wanted, counts

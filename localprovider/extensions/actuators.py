@@ -307,7 +307,7 @@ async def _remove_entry(world: World, obj: Object) -> None:
     secret = etcd_backup(name)
     live = await world.client.find(SECRETS, secret) if secret.namespace else None
     if live is not None and annotations(live).get(CREATED_BY) == name:
-        await _delete(world, SECRETS, secret, its_uid=uid(live))
+        await _delete(world, SECRETS, secret, expected_uid=uid(live))
 
 
 # --- requests
@@ -338,9 +338,9 @@ async def _put(
         await world.client.patch(resource, name, {**changed, "metadata": meta})
 
 
-async def _delete(world: World, resource: Resource, name: Key, *, its_uid: str = "") -> None:
+async def _delete(world: World, resource: Resource, name: Key, *, expected_uid: str = "") -> None:
     try:
-        await world.client.delete(resource, name, uid=its_uid)
+        await world.client.delete(resource, name, uid=expected_uid)
     except (NotFound, KindNotServed):
         return
 

@@ -69,21 +69,21 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 def operation_on(obj: Object) -> str:
     """Operation that has to be done; empty if there is none."""
-    asked, last = annotations(obj).get(keys.OPERATION, ""), last_operation(obj)
+    requested, last = annotations(obj).get(keys.OPERATION, ""), last_operation(obj)
     kind, has_succeeded = text(last.get("type")), last.get("state") == operations.SUCCEEDED
-    if asked == keys.OPERATION_MIGRATE:
+    if requested == keys.OPERATION_MIGRATE:
         return operations.MIGRATE
     if is_deleting(obj):  # a migrating object is not destroyed
         return operations.MIGRATE if kind == operations.MIGRATE else operations.DELETE
-    if asked == keys.OPERATION_WAIT_FOR_STATE:
+    if requested == keys.OPERATION_WAIT_FOR_STATE:
         return ""
-    if asked == keys.OPERATION_RESTORE:
+    if requested == keys.OPERATION_RESTORE:
         return operations.RESTORE
-    if not asked and has_succeeded:
+    if not requested and has_succeeded:
         return ""
     if not last:
         return operations.CREATE
-    is_other = kind == operations.DELETE or (kind == operations.MIGRATE and asked == keys.OPERATION_RECONCILE)
+    is_other = kind == operations.DELETE or (kind == operations.MIGRATE and requested == keys.OPERATION_RECONCILE)
     return operations.RECONCILE if has_succeeded or is_other else kind
 
 
@@ -95,8 +95,8 @@ def is_to_be_left_alone(cluster: Object) -> bool:
 
 def answer_time(obj: Object, now: datetime) -> datetime:
     """Time of an answer: not before the request, even if the clocks of the two sides differ."""
-    asked = time_or_none(annotations(obj).get(keys.TIMESTAMP))
-    return now if asked is None else max(now, asked)
+    requested = time_or_none(annotations(obj).get(keys.TIMESTAMP))
+    return now if requested is None else max(now, requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +185,14 @@ class Reconciler:
         if self._is_under_way(obj, operation):
             return obj
         phrase = _PHRASES.get(operation, "Reconciling")
-        said = f"{phrase} the {self.actuator.resource.kind}"
-        obj = await self._write(obj, self._operation(obj, operation, operations.PROCESSING, 1, said), {})
-        asked = annotations(obj).get(keys.OPERATION)
-        if asked not in _ASKS or operation == operations.DELETE:
+        reported = f"{phrase} the {self.actuator.resource.kind}"
+        obj = await self._write(obj, self._operation(obj, operation, operations.PROCESSING, 1, reported), {})
+        requested = annotations(obj).get(keys.OPERATION)
+        if requested not in _ASKS or operation == operations.DELETE:
             return obj
         name = key(obj)
         patch = [
-            {"op": "test", "path": _OPERATION_PATH, "value": asked},
+            {"op": "test", "path": _OPERATION_PATH, "value": requested},
             {"op": "remove", "path": _OPERATION_PATH},
         ]
         written = await self.world.client.patch(self.actuator.resource, name, patch, content_type=JSON_PATCH)
@@ -233,11 +233,11 @@ class Reconciler:
     async def _fail(self, obj: Object, operation: str, error: Exception) -> None:
         self._waits.pop(key(obj), None)
         codes = [error.code] if isinstance(error, _SimulatedError) and error.code else None
-        said = str(error)
+        reported = str(error)
         moment = format_time(answer_time(obj, self.clock()))
-        last_error = {"description": said, "codes": codes, "lastUpdateTime": moment}
+        last_error = {"description": reported, "codes": codes, "lastUpdateTime": moment}
         fields = {"lastError": {name: value for name, value in last_error.items() if value}}
-        await self._write(obj, self._operation(obj, operation, operations.ERROR, 50, said), fields)
+        await self._write(obj, self._operation(obj, operation, operations.ERROR, 50, reported), fields)
 
     async def _end(self, obj: Object, operation: str, fields: Object) -> None:
         if operation == operations.MIGRATE:
@@ -245,8 +245,8 @@ class Reconciler:
             if left is None:
                 return
             obj = left
-        said = f"Successfully handled the {self.actuator.resource.kind}"
-        ended = self._operation(obj, operation, operations.SUCCEEDED, 100, said)
+        reported = f"Successfully handled the {self.actuator.resource.kind}"
+        ended = self._operation(obj, operation, operations.SUCCEEDED, 100, reported)
         obj = await self._write(obj, ended, {**fields, "lastError": None})
         if operation == operations.DELETE:
             await self._let_go(obj)
@@ -266,9 +266,9 @@ class Reconciler:
         self._observe(changed)
         return changed
 
-    def _operation(self, obj: Object, kind: str, state: str, progress: int, said: str) -> Object:
+    def _operation(self, obj: Object, kind: str, state: str, progress: int, reported: str) -> Object:
         now = answer_time(obj, self.clock())
-        return operations.operation(kind, state, progress, said, now=now)
+        return operations.operation(kind, state, progress, reported, now=now)
 
     def _observe(self, obj: Object) -> None:
         assert self._objects is not None
@@ -276,6 +276,6 @@ class Reconciler:
 
 
 class _SimulatedError(ReconcileError):
-    def __init__(self, said: str, *, code: str) -> None:
-        super().__init__(said)
+    def __init__(self, reported: str, *, code: str) -> None:
+        super().__init__(reported)
         self.code = code

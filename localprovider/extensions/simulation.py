@@ -41,13 +41,13 @@ def simulation_of(obj: Object) -> Simulation:
     Raises:
         ValueError: the delay is not a valid duration; the text has the reason.
     """
-    asked = mapping_at(mapping(spec(obj).get("providerConfig")), "simulate")
-    code = text(asked.get("errorCode"))
-    times = asked.get("times")
+    requested = mapping_at(mapping(spec(obj).get("providerConfig")), "simulate")
+    code = text(requested.get("errorCode"))
+    times = requested.get("times")
     return Simulation(
-        delay=parse_duration(text(asked["delay"])) if asked.get("delay") else 0.0,
-        error=text(asked.get("errorText")) or (f"simulated {code}" if code else ""),
+        delay=parse_duration(text(requested["delay"])) if requested.get("delay") else 0.0,
+        error=text(requested.get("errorText")) or (f"simulated {code}" if code else ""),
         code=code,
         times=None if times is None else integer(times),
-        is_stuck=asked.get("stuck") is True,
+        is_stuck=requested.get("stuck") is True,
     )

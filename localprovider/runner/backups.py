@@ -111,8 +111,10 @@ class Backups:
                 return ""
             case Empty(lost=lost):
                 if lost:
-                    said = "its data are lost, and it begins empty: it has no backups, as what it holds can be missed"
-                    self.recorder.event(etcd, "Warning", "DataLost", said)
+                    reported = (
+                        "its data are lost, and it begins empty: it has no backups, as what it holds can be missed"
+                    )
+                    self.recorder.event(etcd, "Warning", "DataLost", reported)
                 return ""
             case NotAtAll(reason=reason, lost=lost):
                 await stop()
@@ -136,8 +138,8 @@ class Backups:
             except OSError as error:
                 return f"its data are lost, and come from {each} once they can be written: {error}"
             if not problem:
-                said = f"its data were lost, and come from {each}; what was written after that is lost"
-                self.recorder.event(etcd, "Warning", "Restored", ". ".join([said, *unusable]))
+                reported = f"its data were lost, and come from {each}; what was written after that is lost"
+                self.recorder.event(etcd, "Warning", "Restored", ". ".join([reported, *unusable]))
                 log.warning("Data of an etcd were restored", etcd=str(key(etcd)), snapshot=str(each.path))
                 return ""
             unusable.append(f"{each} can't be used: {problem}")
@@ -262,13 +264,13 @@ async def _run(program: Path, database: Path, made: Path, peers: str) -> str:
     )
     try:
         async with asyncio.timeout(_RESTORE_SECONDS):
-            _, said = await process.communicate()
+            _, reported = await process.communicate()
     except TimeoutError:
         return f"etcdutl takes longer than {format_duration(_RESTORE_SECONDS)}"
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    problem = said.decode(errors="replace").strip()[-300:]
+    problem = reported.decode(errors="replace").strip()[-300:]
     if process.returncode and os.strerror(errno.ENOSPC).lower() in problem.lower():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(made))
     return f"etcdutl: {problem}" if process.returncode else ""

@@ -7,7 +7,7 @@ GOOD = "its process is ready"
 
 
 def condition(
-    obj: Object, of_type: str, *, is_true: bool, said: str, now: str, reason: str = "", good: str = GOOD
+    obj: Object, of_type: str, *, is_true: bool, reported: str, now: str, reason: str = "", good: str = GOOD
 ) -> Object:
     """Return the condition; it keeps the previous time if it has the previous status.
 
@@ -15,7 +15,7 @@ def condition(
         obj: object of the condition.
         of_type: type of the condition.
         is_true: its status.
-        said: message while it is not true.
+        reported: message while it is not true.
         now: RFC 3339.
         reason: empty to derive it from the status.
         good: message while it is true.
@@ -23,7 +23,7 @@ def condition(
     status = "True" if is_true else "False"
     before = found_condition(obj, of_type) or {}
     moment = before.get("lastTransitionTime") if before.get("status") == status else now
-    message = good if is_true else said
+    message = good if is_true else reported
     return {
         "type": of_type,
         "status": status,

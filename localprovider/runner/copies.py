@@ -50,11 +50,11 @@ class CopyReconciler:
             source, target = [await self._directory(task, each) for each in ("sourceStore", "targetStore")]
             copied = await asyncio.to_thread(copy, source, target, spec(task), self.clock())
         except (BucketAway, KubeError, OSError, OutsideError) as error:
-            await self._report(task, said=str(error))
+            await self._report(task, reported=str(error))
             return RequeueAfter(_SOON)
-        said = "" if copied else f"there is no snapshot in {source.path}, so there is nothing to begin with"
-        await self._report(task, said=said)
-        return RequeueAfter(_SOON) if said else Done()
+        reported = "" if copied else f"there is no snapshot in {source.path}, so there is nothing to begin with"
+        await self._report(task, reported=reported)
+        return RequeueAfter(_SOON) if reported else Done()
 
     async def _directory(self, task: Object, store: str) -> Directory:
         """Return the directory of a store.
@@ -68,14 +68,20 @@ class CopyReconciler:
         secret = await self.client.find(SECRETS, where)
         return directory_of(self.buckets, secret, where, text(of.get("prefix")))
 
-    async def _report(self, task: Object, *, said: str) -> None:
+    async def _report(self, task: Object, *, reported: str) -> None:
         now = format_time(self.clock())
         done = conditions.condition(
-            task, _SUCCEEDED, is_true=not said, said=said, now=now, reason="NotCopied" if said else "Copied", good=_GOOD
+            task,
+            _SUCCEEDED,
+            is_true=not reported,
+            reported=reported,
+            now=now,
+            reason="NotCopied" if reported else "Copied",
+            good=_GOOD,
         )
         generation = metadata(task)["generation"]
         await self.statuses.write(
-            task, {"observedGeneration": generation, "conditions": [done], "lastError": said or None}
+            task, {"observedGeneration": generation, "conditions": [done], "lastError": reported or None}
         )
 
 

@@ -133,8 +133,8 @@ class DeploymentReconciler:
             "availableReplicas": ready,
             "unavailableReplicas": wanted - ready,
             "conditions": [
-                condition(deployment, "Available", is_true=not standing.problem, said=standing.problem, now=moment),
-                condition(deployment, "Progressing", is_true=True, said="", now=moment, reason=_ROLLED_OUT),
+                condition(deployment, "Available", is_true=not standing.problem, reported=standing.problem, now=moment),
+                condition(deployment, "Progressing", is_true=True, reported="", now=moment, reason=_ROLLED_OUT),
             ],
         }
         await self.statuses.write(deployment, status)

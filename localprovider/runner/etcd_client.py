@@ -50,7 +50,7 @@ class EtcdClient:
                 answer.raise_for_status()
                 return int((await answer.json())["header"]["revision"])
         except (aiohttp.ClientError, OSError, TimeoutError, KeyError, ValueError) as error:
-            raise EtcdRefuses(f"{self.url} does not say its revision: {_said(error)}") from error
+            raise EtcdRefuses(f"{self.url} does not say its revision: {_reported(error)}") from error
 
     async def snapshot(self, target: Snapshot) -> None:
         """Write a snapshot, completely or not at all.
@@ -66,7 +66,7 @@ class EtcdClient:
                     answer.raise_for_status()
                     await _write(answer.content, new)
             except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
-                raise EtcdRefuses(f"{self.url} gives no snapshot: {_said(error)}") from error
+                raise EtcdRefuses(f"{self.url} gives no snapshot: {_reported(error)}") from error
             if problem := await asyncio.to_thread(_checked, new):
                 raise EtcdRefuses(f"{self.url} gives a snapshot that can't be used: {problem}")
 
@@ -116,5 +116,5 @@ def _decoded(text: str) -> bytes:
         raise ValueError(f"this is not base64: {error}") from error
 
 
-def _said(error: Exception) -> str:
+def _reported(error: Exception) -> str:
     return str(error) or type(error).__name__

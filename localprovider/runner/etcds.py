@@ -184,15 +184,17 @@ class EtcdReconciler:
         """Report the state; `error` is the reason why it may not run, `backup` why there is no snapshot."""
         wanted = integer(spec(found).get("replicas"))
         ready, moment = 0 if standing.problem else wanted, format_time(self.clock())
-        said = [
-            conditions.condition(found, each, is_true=not standing.problem, said=standing.problem, now=moment)
+        reported = [
+            conditions.condition(found, each, is_true=not standing.problem, reported=standing.problem, now=moment)
             for each in _READY
         ]
         if wanted and has_store(found) and not (standing.problem and not error):
             problem, good = backup or error, said_of(found)
-            said.append(conditions.condition(found, _BACKUP, is_true=not problem, said=problem, now=moment, good=good))
+            reported.append(
+                conditions.condition(found, _BACKUP, is_true=not problem, reported=problem, now=moment, good=good)
+            )
         else:
-            said += (each for each in [found_condition(found, _BACKUP)] if each)
+            reported += (each for each in [found_condition(found, _BACKUP)] if each)
         status: Object = {
             "observedGeneration": metadata(found)["generation"],
             "clusterSize": wanted,
@@ -202,7 +204,7 @@ class EtcdReconciler:
             "readyReplicas": ready,
             "ready": not standing.problem,
             "serviceName": _service_name(found),
-            "conditions": said,
+            "conditions": reported,
             "lastError": error or None,
         }
         if wanted:

@@ -115,8 +115,8 @@ class Pods:
         environment["TMPDIR"] = str(temporary)
         allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
         if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
-            said = last_lines(self.processes.log(pod.process))
-            return Standing(f"its process has ended and is started again: {said}", wait, _TAKEN in said.lower())
+            reported = last_lines(self.processes.log(pod.process))
+            return Standing(f"its process has ended and is started again: {reported}", wait, _TAKEN in reported.lower())
         await self._follow(pod)
         return Standing("its process was started just now", _LOOK_SECONDS)
 

@@ -168,8 +168,8 @@ def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: st
     except (binascii.Error, UnicodeDecodeError):
         path = ""
     if not path:
-        said = f"the backup bucket is away: Secret {name} is not there, or does not say its hostPath"
-        raise BucketAway(f"{said}; the extension object BackupEntry makes it")
+        reported = f"the backup bucket is away: Secret {name} is not there, or does not say its hostPath"
+        raise BucketAway(f"{reported}; the extension object BackupEntry makes it")
     entry, etcd = path.removeprefix(f"{buckets.root}/"), prefix.rpartition("/")[2]
     try:
         is_entry = entry != path and len(names_of(entry)) == _ENTRY_LEVELS and bool(names_of(etcd))

@@ -84,9 +84,9 @@ def attack(cluster: Cluster, name: str) -> None:
         time.sleep(_SECONDS)
         ends.set()
         bystander.join()
-        said = place.condition("listed", "ResourcesApplied").get("message") or ""
+        reported = place.condition("listed", "ResourcesApplied").get("message") or ""
         peak = resident_peak_bytes(agent)
-    print(f"| {name} | {before >> 20} | {peak >> 20} | {bystander.row()} | {said[:200]} |", flush=True)
+    print(f"| {name} | {before >> 20} | {peak >> 20} | {bystander.row()} | {reported[:200]} |", flush=True)
 
 
 def main(names: list[str]) -> int:

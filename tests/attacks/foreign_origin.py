@@ -51,8 +51,8 @@ def _open(place: Place, name: str) -> None:
 def _outcome(place: Place, name: str, *, is_right: bool) -> str:
     if is_right:
         return "as it should be"
-    said = [place.condition(name, each).get("message") or "" for each in ("ResourcesApplied", "ResourcesHealthy")]
-    return f"NOT; said: {'; '.join(said)[:300]}"
+    reported = [place.condition(name, each).get("message") or "" for each in ("ResourcesApplied", "ResourcesHealthy")]
+    return f"NOT; said: {'; '.join(reported)[:300]}"
 
 
 def _is_closed(place: Place, name: str) -> bool:

@@ -48,16 +48,16 @@ def _etcd(garden: RunningGarden) -> Object:
     return found
 
 
-def _said(garden: RunningGarden) -> str:
+def _reported(garden: RunningGarden) -> str:
     return str((condition(_etcd(garden), "Ready") or {}).get("message") or "")
 
 
 def _until_it_says(garden: RunningGarden, what: str) -> None:
     def says() -> bool:
-        return _FULL.lower() in _said(garden).lower()
+        return _FULL.lower() in _reported(garden).lower()
 
-    eventually(says, f"the Etcd to name the disk: {what}", seconds=_PATIENCE_SECONDS, state=lambda: _said(garden))
-    print(f"| {what} | {_said(garden)[:300]} |", flush=True)
+    eventually(says, f"the Etcd to name the disk: {what}", seconds=_PATIENCE_SECONDS, state=lambda: _reported(garden))
+    print(f"| {what} | {_reported(garden)[:300]} |", flush=True)
 
 
 def _is_ready(garden: RunningGarden) -> bool:

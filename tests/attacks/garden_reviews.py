@@ -85,7 +85,7 @@ async def attack(kind: Kind, is_mutating: bool, request: Object) -> str:
     with contextlib.suppress(asyncio.CancelledError):
         longest = await held
     code = answer["response"]["status"]["code"]
-    return f"{len(body) // 1000} kB | {code} | {took:.2f} | {longest:.2f} | {spent:.2f} | {len(reviews.asked)} |"
+    return f"{len(body) // 1000} kB | {code} | {took:.2f} | {longest:.2f} | {spent:.2f} | {len(reviews.requested)} |"
 
 
 async def _held() -> float:

@@ -46,16 +46,16 @@ def unserved(cluster: Cluster, place: Place) -> None:
 
 
 def hanging(cluster: Cluster, place: Place, port: int) -> None:
-    stored, asked = (custom_resource("hanging.example.com", "Thing", version=each) for each in ("v1", "v1beta1"))
+    stored, requested = (custom_resource("hanging.example.com", "Thing", version=each) for each in ("v1", "v1beta1"))
     crd = definition(stored)
-    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": asked.version, "storage": False})
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": requested.version, "storage": False})
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client_config(port)}
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
     cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), crd)
     time.sleep(3)
     print(f"| before | {_innocent(place, 'before'):.1f} |", flush=True)
     for number in range(_MANAGED_RESOURCES):
-        things = [obj(asked, f"t{number}-{each}", namespace=_NAMESPACE) for each in range(_OBJECTS)]
+        things = [obj(requested, f"t{number}-{each}", namespace=_NAMESPACE) for each in range(_OBJECTS)]
         place.create(bundle(f"hangs{number}", *things))
         place.create(managed_resource(f"hangs{number}"))
     for look in range(_LOOKS):

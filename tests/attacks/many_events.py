@@ -36,10 +36,10 @@ def _event(number: int) -> Object:
 def main(number: int) -> int:
     tracemalloc.start()
     began = time.monotonic()
-    said = asyncio.run(warnings_about(EndlessEvents(number), Key("n", "service")))
+    reported = asyncio.run(warnings_about(EndlessEvents(number), Key("n", "service")))
     peak = tracemalloc.get_traced_memory()[1] / (1 << 20)
     print(f"| {number} Events | peak {peak:.0f} MiB | {time.monotonic() - began:.1f} s |")
-    return 0 if said.count("\n") == SHOWN and peak < 200 else 1
+    return 0 if reported.count("\n") == SHOWN and peak < 200 else 1
 
 
 if __name__ == "__main__":

@@ -263,10 +263,12 @@ def test_each_role_permits_what_it_is_for_and_nothing_else(
 ) -> None:
     """Others: verbs that are not permitted."""
     person = Person(box, who)
-    asked = [(verb, each, verb in verbs.split()) for each in what.split() for verb in (*verbs.split(), *others.split())]
+    requested = [
+        (verb, each, verb in verbs.split()) for each in what.split() for verb in (*verbs.split(), *others.split())
+    ]
     wrong = [
         f"{verb} {each}: {'denied' if expected else 'allowed'}"
-        for verb, each, expected in asked
+        for verb, each, expected in requested
         if person.may(verb, each, namespace=namespace) is not expected
     ]
     assert wrong == []

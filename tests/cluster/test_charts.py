@@ -45,7 +45,7 @@ async def test_a_chart_is_rendered_without_anything_on_a_disk(program: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "reported"),
     [
         ({"templates/a.yaml": 'a: {{ fail "boo" }}\n'}, "boo"),
         ({"templates/a.yaml": "a: [b\n"}, "failed to sort manifests: YAML parse error on c/templates/a.yaml"),
@@ -63,8 +63,8 @@ async def test_a_chart_is_rendered_without_anything_on_a_disk(program: Path) -> 
         *("dependency elsewhere", "recursion", "file elsewhere"),
     ],
 )
-async def test_what_helm_says_is_reported(program: Path, files: Mapping[str, str], said: str) -> None:
-    with pytest.raises(ChartError, match=said):
+async def test_what_helm_says_is_reported(program: Path, files: Mapping[str, str], reported: str) -> None:
+    with pytest.raises(ChartError, match=reported):
         await Helm(program=program).render(packed(files), RELEASE)
 
 
@@ -120,7 +120,7 @@ async def test_errors_are_short_and_hold_no_secrets(program: Path, files: Mappin
 
 
 @pytest.mark.parametrize(
-    ("files", "limits", "said"),
+    ("files", "limits", "reported"),
     [
         (ENDLESS, {"cpu_seconds": 1}, "more than 1 s of computing"),
         (ENDLESS, {"seconds": 0.5}, "not ended within 0.5 s$"),
@@ -130,9 +130,9 @@ async def test_errors_are_short_and_hold_no_secrets(program: Path, files: Mappin
     ids=["computing", "time", "memory", "output"],
 )
 async def test_a_chart_that_takes_too_much_is_ended(
-    program: Path, files: Mapping[str, str], limits: dict[str, Any], said: str
+    program: Path, files: Mapping[str, str], limits: dict[str, Any], reported: str
 ) -> None:
-    with pytest.raises(HelmError, match=said):
+    with pytest.raises(HelmError, match=reported):
         await Helm(program=program, limits=replace(LIMITS, **limits)).render(packed(files), RELEASE)
 
 

@@ -282,13 +282,13 @@ async def test_all_kinds_are_asked_for_at_once_and_seldom(client: CountingClient
     clock = FakeClock()
     discovery = Discovery(client, clock=clock)
     assert {DEPLOYMENTS, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS} <= set(await discovery.served())
-    asked = client.requests
+    requested = client.requests
     clock.advance(29)
     await discovery.served()
-    assert client.requests == asked
+    assert client.requests == requested
     clock.advance(2)
     await discovery.served()
-    assert client.requests == asked + 2
+    assert client.requests == requested + 2
 
 
 async def test_only_the_first_of_many_kinds_that_are_not_served_are_explained(client: CountingClient) -> None:

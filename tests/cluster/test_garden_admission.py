@@ -164,9 +164,9 @@ async def test_programs_recognize_which_garden_it_is_and_work_with_it(garden: Ga
         api = await recognized(client)
         assert isinstance(api, PlainApi)
         garden.create(resources.BACKUP_ENTRIES, "e", namespace=namespace, spec=_entry_of(garden, project))
-        asked = await api.operate(resources.BACKUP_ENTRIES, "e", "reconcile", namespace=namespace)
-    assert asked["operation"] == {"sequence": 1}
-    assert api.needs_work(asked)
+        requested = await api.operate(resources.BACKUP_ENTRIES, "e", "reconcile", namespace=namespace)
+    assert requested["operation"] == {"sequence": 1}
+    assert api.needs_work(requested)
 
 
 def _entry_of(garden: Garden, project: str) -> Object:

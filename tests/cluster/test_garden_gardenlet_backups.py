@@ -55,13 +55,13 @@ def generated_name(place: MirrorPlace) -> str:
 
 async def made(place: MirrorPlace, **status: Any) -> Object:
     """The bucket, once its extension has made it."""
-    await place.asked(EXTENSION_BUCKETS)
+    await place.requested(EXTENSION_BUCKETS)
     place.answer(EXTENSION_BUCKETS, **status)
     return await until_state(partial(place.find, BACKUP_BUCKETS), "Create", "Succeeded")
 
 
 async def made_entry(place: MirrorPlace) -> Object:
-    await place.asked(EXTENSION_ENTRIES, place.entry_name)
+    await place.requested(EXTENSION_ENTRIES, place.entry_name)
     place.answer(EXTENSION_ENTRIES, place.entry_name)
     return await until_state(place.find_entry, "Create", "Succeeded")
 
@@ -169,7 +169,7 @@ async def test_a_secret_of_somebody_else_is_neither_overwritten_nor_used(place: 
     place.create(SECRETS, f"source-{place.name}", namespace=GARDEN, stringData={"key": "generated"})
     async with place.gardenlet(buckets):
         place.bucket()
-        await place.asked(EXTENSION_BUCKETS)
+        await place.requested(EXTENSION_BUCKETS)
         place.answer(EXTENSION_BUCKETS, generatedSecretRef={"name": f"source-{place.name}", "namespace": GARDEN})
         failed = await until_state(partial(place.find, BACKUP_BUCKETS), "Create", "Error")
         assert generated_name(place) in failed["status"]["lastError"]["description"]
@@ -215,15 +215,15 @@ async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: Mi
         place.bucket()
         await made(place)
         place.garden.patch(BACKUP_BUCKETS, place.name, {"spec": {"providerConfig": {"a": "b"}}})
-        asked = await place.asked(EXTENSION_BUCKETS)
-        assert asked["spec"]["providerConfig"] == {"a": "b"}
+        requested = await place.requested(EXTENSION_BUCKETS)
+        assert requested["spec"]["providerConfig"] == {"a": "b"}
         # The extension took the question, and was ended: what stands there is its former answer.
         place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"annotations": {keys.OPERATION: None}}})
         assert last_state(place.find(EXTENSION_BUCKETS)) == ("Reconcile", "Succeeded")
         assert last_state(place.find(BACKUP_BUCKETS)) == ("Reconcile", "Processing")
     async with place.gardenlet(buckets):
-        again = await place.asked(EXTENSION_BUCKETS)
-        assert annotations(again)[keys.TIMESTAMP] > annotations(asked)[keys.TIMESTAMP]
+        again = await place.requested(EXTENSION_BUCKETS)
+        assert annotations(again)[keys.TIMESTAMP] > annotations(requested)[keys.TIMESTAMP]
         place.answer(EXTENSION_BUCKETS)
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
 
@@ -234,7 +234,7 @@ async def test_other_credentials_are_copied_and_asked_for(place: MirrorPlace) ->
         await made(place)
         place.garden.patch(SECRETS, place.name, {"stringData": {"key": "renewed"}}, namespace=GARDEN)
         place.garden.patch(BACKUP_BUCKETS, place.name, _asking("reconcile"))
-        await place.asked(EXTENSION_BUCKETS)
+        await place.requested(EXTENSION_BUCKETS)
         assert (place.secret(f"bucket-{place.name}") or {})["data"] == encoded({"key": "renewed"})
         place.answer(EXTENSION_BUCKETS)
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
@@ -262,8 +262,8 @@ async def test_credentials_that_change_in_the_second_of_an_answer_are_asked_for(
         assert not await is_to_be_asked(live, key="value")
         assert await is_to_be_asked(live, key="renewed")
         assert await is_to_be_asked(live, key="renewed"), "a pass that copies nothing any more"
-        asked = await mirror.ask(name, wanted, live)
-        assert annotations(asked)[keys.TIMESTAMP] == "2026-01-01T12:00:01.000000Z"
+        requested = await mirror.ask(name, wanted, live)
+        assert annotations(requested)[keys.TIMESTAMP] == "2026-01-01T12:00:01.000000Z"
         assert pauses == [pytest.approx(0.3)]
         taken = place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"annotations": {keys.OPERATION: None}}})
         assert await is_to_be_asked(taken, key="renewed")
@@ -279,7 +279,7 @@ async def test_an_extension_object_that_goes_is_followed_by_another(place: Mirro
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Processing")
         assert keys.OPERATION not in annotations(place.find(EXTENSION_BUCKETS) or {})
         place.let_go(EXTENSION_BUCKETS)
-        assert uid(await place.asked(EXTENSION_BUCKETS)) != uid(former)
+        assert uid(await place.requested(EXTENSION_BUCKETS)) != uid(former)
 
 
 # --- entries
@@ -320,7 +320,7 @@ async def test_an_answer_counts_though_the_cluster_object_is_seen_after_it(
                 proxy.end_watches(WatchEnd.RESET, path="/clusters$")
             place.ready_bucket()
             place.entry()
-            await place.asked(EXTENSION_ENTRIES, place.entry_name)
+            await place.requested(EXTENSION_ENTRIES, place.entry_name)
             answered = place.answer(EXTENSION_ENTRIES, place.entry_name)
             await looked_at(loop, EXTENSION_ENTRIES, answered)
             proxy.rules.clear()
@@ -348,8 +348,8 @@ async def test_what_an_entry_takes_from_its_bucket_is_passed_on(place: MirrorPla
         await made_entry(place)
         status = {"providerStatus": {"id": "7"}}
         place.garden.patch(BACKUP_BUCKETS, place.name, {"status": status}, status=True)
-        asked = await place.asked(EXTENSION_ENTRIES, place.entry_name)
-        assert asked["spec"]["backupBucketProviderStatus"] == {"id": "7"}
+        requested = await place.requested(EXTENSION_ENTRIES, place.entry_name)
+        assert requested["spec"]["backupBucketProviderStatus"] == {"id": "7"}
         assert last_state(place.find_entry()) == ("Reconcile", "Processing")
         # It is about to be done, so who asks for the same has the former answer until then.
         place.change_entry(_asking("reconcile"))
@@ -366,7 +366,7 @@ async def test_an_entry_of_a_deleted_shoot_is_kept_and_its_namesake_left_alone(p
         await made_entry(place)
         namesake = f"{place.technical_id}--{SHOOT_UID[::-1]}"
         place.entry(namesake)
-        await place.asked(EXTENSION_ENTRIES, namesake)
+        await place.requested(EXTENSION_ENTRIES, namesake)
         place.garden.delete(BACKUP_ENTRIES, place.entry_name, namespace=place.place.namespace)
         pending = await until_state(place.find_entry, "Delete", "Pending")
         assert "is scheduled for" in pending["status"]["lastOperation"]["description"]
@@ -396,7 +396,7 @@ async def test_a_copy_of_a_move_is_not_kept(place: MirrorPlace) -> None:
     async with place.gardenlet(entries, controllers=_with_grace()):
         place.ready_bucket()
         place.entry(source)
-        await place.asked(EXTENSION_ENTRIES, source)
+        await place.requested(EXTENSION_ENTRIES, source)
         place.garden.delete(BACKUP_ENTRIES, source, namespace=place.place.namespace)
         await gone(place, partial(place.find_entry, source))
     assert place.find(EXTENSION_ENTRIES, source) is None
@@ -411,7 +411,7 @@ async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: Mirror
         place.entry()
         await made_entry(place)
         place.change_entry({"spec": {"seedName": other.name}})
-        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
+        await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
         place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate")
         await place.deleting(EXTENSION_ENTRIES, place.entry_name)
         assert place.secret(f"entry-{place.entry_name}")
@@ -427,7 +427,7 @@ async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: Mirror
         await looked_at(loop, BACKUP_BUCKETS, seen)
         assert place.find(EXTENSION_ENTRIES, place.entry_name) is None
         place.change_entry({"spec": {"bucketName": other.name}} | _asking("restore"))
-        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+        await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="restore")
         place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore")
         restored = await until_state(place.find_entry, "Restore", "Succeeded")
         assert restored["status"]["seedName"] == other.name
@@ -451,10 +451,10 @@ async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_aske
         place.entry()
         await made_entry(place)
         place.change_entry({"status": {"seedName": other}}, status=True)
-        asked = place.change_entry(_asking("restore"))
-        await looked_at(loop, BACKUP_ENTRIES, asked)
+        requested = place.change_entry(_asking("restore"))
+        await looked_at(loop, BACKUP_ENTRIES, requested)
         place.change_entry({"status": {"seedName": None}}, status=True)
-        await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+        await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="restore")
 
 
 async def test_an_entry_that_leaves_and_comes_back_is_asked_for_at_once(place: MirrorPlace) -> None:
@@ -483,7 +483,7 @@ async def test_a_move_that_is_taken_back_is_a_restoration(place: MirrorPlace, la
         place.entry()
         await made_entry(place)
         place.change_entry({"spec": {"seedName": other}})
-        asked = await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
+        requested = await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
         if late:
             place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate")
             await place.deleting(EXTENSION_ENTRIES, place.entry_name)
@@ -491,8 +491,8 @@ async def test_a_move_that_is_taken_back_is_a_restoration(place: MirrorPlace, la
         if late:
             await until_state(place.find_entry, "Restore", "Processing")
             place.let_go(EXTENSION_ENTRIES, place.entry_name)
-        again = await place.asked(EXTENSION_ENTRIES, place.entry_name, operation="restore")
-        assert (uid(again) != uid(asked)) == late
+        again = await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="restore")
+        assert (uid(again) != uid(requested)) == late
         place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore")
         restored = await until_state(place.find_entry, "Restore", "Succeeded")
         assert restored["status"]["seedName"] == place.name

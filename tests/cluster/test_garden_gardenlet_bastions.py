@@ -48,7 +48,7 @@ class BastionPlace(MirrorPlace):
         return await soon(found, f"it to be ready: {status}")  # type: ignore[no-any-return]
 
     async def made(self, address: str = "10.0.0.1") -> Object:
-        await self.asked(EXTENSION_BASTIONS, "b", namespace=self.technical_id)
+        await self.requested(EXTENSION_BASTIONS, "b", namespace=self.technical_id)
         self.answered(ingress={"ip": address})
         return await self.ready()
 
@@ -101,20 +101,20 @@ async def test_who_may_come_in_is_changed_in_the_seed_and_asked_for(place: Basti
         place.bastion()
         await place.made()
         place.change({"spec": {"ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}})
-        asked = await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
-        assert at(asked, "spec", "ingress") == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+        requested = await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        assert at(requested, "spec", "ingress") == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
         # The question got lost.
         meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
         place.garden.patch(EXTENSION_BASTIONS, "b", meta, namespace=place.technical_id)
     async with place.gardenlet(declare):
-        again = await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
-        assert annotations(again)[keys.TIMESTAMP] > annotations(asked)[keys.TIMESTAMP]
+        again = await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        assert annotations(again)[keys.TIMESTAMP] > annotations(requested)[keys.TIMESTAMP]
 
 
 async def test_what_an_extension_fails_at_is_reported_until_it_succeeds(place: BastionPlace) -> None:
     async with place.gardenlet(declare):
         place.bastion()
-        await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
         place.answered(state="Error", error=ERROR)
 
         def is_said() -> bool:
@@ -151,7 +151,7 @@ async def test_a_bastion_that_is_needed_again_is_made_again(place: BastionPlace)
         place.change({"spec": {"ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}})
         await place.leaving()
         place.released()
-        assert not is_deleting(await place.asked(EXTENSION_BASTIONS, "b", namespace=place.technical_id))
+        assert not is_deleting(await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id))
 
 
 async def test_without_ssh_they_are_deleted_by_the_flow_of_the_shoot(place: BastionPlace) -> None:

@@ -142,11 +142,11 @@ async def test_a_token_that_names_a_seed_is_valid_for_it_alone(garden: Garden, t
     by_another = BootstrapToken(gardenlet.name, new.name).extra_groups
     async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
         names = []
-        for number, (group, asked) in enumerate(
+        for number, (group, requested) in enumerate(
             ((BOOTSTRAP_GROUP, gardenlet), (own, new), (by_itself, new), (by_another, gardenlet))
         ):
             async with connected(gardenlet.bootstrap_kubeconfig(group=group)) as another:
-                names.append(await ask(another, asked.request(f"refused-{number}")))
+                names.append(await ask(another, requested.request(f"refused-{number}")))
         for number, group in enumerate((own, by_itself)):
             async with connected(gardenlet.bootstrap_kubeconfig(group=group)) as bootstrapping:
                 name = await ask(bootstrapping, gardenlet.request(f"own-{number}"))

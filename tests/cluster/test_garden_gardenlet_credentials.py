@@ -244,20 +244,20 @@ async def test_a_certificate_in_a_file_is_renewed_into_the_secret(
 
 
 async def test_nothing_is_asked_while_nothing_changes(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Counting(Transport):
         def send(self, method: str, path: str, **options: Any) -> Any:
-            asked.append(f"{method} {path}")
+            requested.append(f"{method} {path}")
             return super().send(method, path, **options)
 
     monkeypatch.setattr(process_clusters, "Transport", Counting)
     entry.put(KUBECONFIG, valid(entry))
     async with running(entry):
         await asyncio.sleep(0.5)
-        asked.clear()
+        requested.clear()
         await asyncio.sleep(0.5)  # ten rounds
-        assert asked == []
+        assert requested == []
 
 
 # --- the authority

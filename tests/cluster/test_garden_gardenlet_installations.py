@@ -79,13 +79,13 @@ class Extensions(World):
     def called(self, name: str) -> str:
         return f"{self.place.name}-{name}"
 
-    def said(self, name: str, of_type: str) -> tuple[str, str, str]:
+    def reported(self, name: str, of_type: str) -> tuple[str, str, str]:
         found = condition(self.place.get(CONTROLLER_INSTALLATIONS, self.called(name)), of_type) or {}
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
     async def until_said(self, name: str, of_type: str, status: str, reason: str, message: str = "") -> None:
         def is_said() -> bool:
-            found = self.said(name, of_type)
+            found = self.reported(name, of_type)
             assert found[:2] == (status, reason), found
             assert message in found[2]
             return True

@@ -44,8 +44,8 @@ async def until(place: SeedPlace, kind: str, status: str) -> Object:
     """The condition, once it has this status."""
 
     def found() -> Object | None:
-        said = condition(place.place.get(CONTROLLER_INSTALLATIONS, place.name), kind) or {}
-        return said if said.get("status") == status else None
+        reported = condition(place.place.get(CONTROLLER_INSTALLATIONS, place.name), kind) or {}
+        return reported if reported.get("status") == status else None
 
     return await soon(found, f"{kind} to be {status}")  # type: ignore[no-any-return]
 

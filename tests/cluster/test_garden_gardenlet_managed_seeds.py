@@ -71,7 +71,7 @@ async def test_a_shoot_becomes_a_seed_follows_its_object_and_ceases_to_be_one(pl
         assert play.find(NAMESPACES, GARDEN) is None
         play.shoot_is("Succeeded")
         await play.until_said(*REGISTERED, f"Seed {play.name} has been registered")
-        assert play.said("ShootReconciled")[:2] == REGISTERED
+        assert play.reported("ShootReconciled")[:2] == REGISTERED
         config = yaml.safe_load(play.configuration())
         assert config["seedConfig"]["metadata"]["name"] == play.name
         assert config["later"] == {"unknown": 12345678901234567}
@@ -116,7 +116,7 @@ async def is_removed(play: ManagedSeedPlay) -> None:
     await play.until_said("False", "Deleting", f'Waiting for seed "{play.name}" to be deleted')
     assert play.find(DEPLOYMENTS) is not None
     play.clean_up()
-    await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+    await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.reported)
     assert play.find(NAMESPACES, GARDEN) is None
     assert play.backup() is None
     assert play.of_gardenlet(CLUSTER_ROLES) == []
@@ -159,7 +159,7 @@ async def test_a_gardenlet_that_went_before_its_seed_is_missed_by_name(play: Man
         play.kick()
         await play.until_said("False", "Deleting", gone)
         play.clean_up()
-        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.reported)
 
 
 async def test_neither_another_gardenlet_nor_a_second_autoscaler_nor_a_foreign_secret_is_touched(
@@ -212,7 +212,7 @@ async def test_a_child_comes_in_by_a_token_of_an_account_or_by_a_kubeconfig_of_i
         assert answer["status"]["allowed"]
         assert play.token() is None
         play.place.delete(MANAGED_SEEDS, play.name)
-        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.reported)
         play.create(bootstrap="None")
         await play.until_said("False", "ReconcileError", "that of its parent is not handed on")
         play.change({"config": {"gardenClientConnection": {"kubeconfig": "/mounted/kubeconfig"}}})
@@ -238,10 +238,10 @@ async def test_the_token_that_a_child_gets_leads_to_its_certificate(play: Manage
         kubeconfig.write_bytes(play.kubeconfig())
         async with connected(kubeconfig) as child:
 
-            async def asked() -> Object:
+            async def requested() -> Object:
                 return await child.create(CERTIFICATE_SIGNING_REQUESTS, request)
 
-            await soon(asked, "the token to be known", passing=(KubeError,))
+            await soon(requested, "the token to be known", passing=(KubeError,))
 
             async def certificate() -> object:
                 return at(await child.get(CERTIFICATE_SIGNING_REQUESTS, play.name), "status", "certificate")
@@ -267,7 +267,7 @@ async def test_a_template_becomes_a_seed_without_a_gardenlet(play: ManagedSeedPl
         await soon(lambda: "c" not in labels(play.place.get(SEEDS, play.name)), "the label to go")
         assert labels(play.place.get(SEEDS, play.name)).items() >= {"a": "b", "of": "another"}.items()
         play.place.delete(MANAGED_SEEDS, play.name)
-        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.said)
+        await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.reported)
         assert play.place.find(SEEDS, play.name) is None
         assert play.backup() is None
         assert play.find(NAMESPACES, GARDEN) is None
@@ -290,11 +290,11 @@ async def test_a_change_of_the_parent_restarts_its_children_one_after_the_other(
                     await each.until_said(*REGISTERED)
             async with play.parent_at_work(controllers=controllers, log_level="debug"):
                 waiting = await soon(
-                    lambda: next((each for each in both if each.said()[1] == "RolloutPending"), None), "one to wait"
+                    lambda: next((each for each in both if each.reported()[1] == "RolloutPending"), None), "one to wait"
                 )
                 (first,) = (each for each in both if each is not waiting)
                 await soon(lambda: "logLevel: debug" in first.configuration(), "the other to be changed")
-                assert waiting.said()[2].endswith("; 1 changed gardenlets wait until others are rolled out")
+                assert waiting.reported()[2].endswith("; 1 changed gardenlets wait until others are rolled out")
                 assert "logLevel: debug" not in waiting.configuration()
                 first.change({"deployment": {"replicaCount": 0}})
                 await soon(lambda: "logLevel: debug" in waiting.configuration(), "the one that waited to be changed")

@@ -260,10 +260,10 @@ async def test_without_endpoints_the_others_are_written(world: PolicyWorld, gard
 async def test_host_names_are_resolved_again(world: PolicyWorld, garden: Garden) -> None:
     namespace = await world.namespace_with(SHOOT)
     clock, answers = FakeClock(), ["10.0.0.2", "fd00::2", "nonsense"]
-    asked: list[str] = []
+    requested: list[str] = []
 
     async def resolve(host: str) -> Sequence[str]:
-        asked.append(host)
+        requested.append(host)
         if not answers:
             raise OSError("no answer")
         return answers
@@ -288,14 +288,14 @@ async def test_host_names_are_resolved_again(world: PolicyWorld, garden: Garden)
         answers.clear()
         before = (await world.policies(namespace))[TO_RUNTIME_APISERVER]
         for _ in range(2):
-            count = len(asked)
+            count = len(requested)
             clock.advance(30)
-            await soon(lambda count=count: len(asked) > count, "another look-up")  # type: ignore[misc]
+            await soon(lambda count=count: len(requested) > count, "another look-up")  # type: ignore[misc]
         assert (await world.policies(namespace))[TO_RUNTIME_APISERVER] == before
         answers[:] = ["10.0.0.4"]
         clock.advance(30)
         await resolved(["10.0.0.4/32"])
-    assert set(asked) == {"api.example.com"}
+    assert set(requested) == {"api.example.com"}
 
 
 async def test_before_the_first_answer_a_policy_is_not_touched(world: PolicyWorld, garden: Garden) -> None:

@@ -342,8 +342,8 @@ async def test_a_seed_with_shoots_is_not_deleted(place: SeedPlace) -> None:
         assert listed(place, MANAGED_RESOURCES)
 
 
-def _says(place: SeedPlace, said: str) -> bool:
-    return said in place.operation.get("description", "")
+def _says(place: SeedPlace, reported: str) -> bool:
+    return reported in place.operation.get("description", "")
 
 
 class _InterruptedError(ReconcileError):

@@ -46,15 +46,15 @@ class CareWorld(World):
         self.made: list[tuple[str, str]] = []
 
     async def managed(
-        self, name: str, *, class_: str | None = "seed", namespace: str = "garden", **said: Any
+        self, name: str, *, class_: str | None = "seed", namespace: str = "garden", **reported: Any
     ) -> Object:
         spec: Object = {"secretRefs": [{"name": "none"}]} | ({"class": class_} if class_ else {})
         name = f"{self.place.name}-{name}"
         made = await self.create(obj(MANAGED_RESOURCES, name, namespace=namespace, spec=spec), MANAGED_RESOURCES)
         self.made.append((namespace, name))
-        return await self.says(metadata(made)["name"], namespace=namespace, **said)
+        return await self.says(metadata(made)["name"], namespace=namespace, **reported)
 
-    async def says(self, name: str, *, namespace: str = "garden", observed: int = 1, **said: Any) -> Object:
+    async def says(self, name: str, *, namespace: str = "garden", observed: int = 1, **reported: Any) -> Object:
         """What the resource manager would write. Args: said: statuses and reasons by type."""
         time = format_time(utc_now())
         conditions = [
@@ -66,7 +66,7 @@ class CareWorld(World):
                 "lastTransitionTime": time,
                 "lastUpdateTime": time,
             }
-            for type_, found in (GOOD | said).items()
+            for type_, found in (GOOD | reported).items()
         ]
         status = {"status": {"observedGeneration": observed, "conditions": conditions}}
         return await self.patch(MANAGED_RESOURCES, name, status, namespace=namespace, subresource="status")

@@ -109,8 +109,8 @@ class CarePlace(MirrorPlace):
         def found() -> Object | None:
             shoot = self.shoot()
             listed = mappings(shoot["status"].get("constraints"))
-            said = condition(shoot, of_type) or next((each for each in listed if each["type"] == of_type), {})
-            return said if (said.get("status"), said.get("reason")) == (status, reason) else None
+            reported = condition(shoot, of_type) or next((each for each in listed if each["type"] == of_type), {})
+            return reported if (reported.get("status"), reported.get("reason")) == (status, reason) else None
 
         return await soon(found, f"{of_type} to be {status}: {reason}", state=self.shoot)  # type: ignore[no-any-return]
 
@@ -163,18 +163,18 @@ async def test_in_steady_state_each_check_is_one_request(place: CarePlace) -> No
         place.kubeconfig(place.garden.cluster.kubeconfig_through(proxy.url))
         async with place.checked(every=_PERIOD):
             await place.healthy()
-            await soon(lambda: asked(proxy, "/healthz") > 2, "checks")
+            await soon(lambda: requested(proxy, "/healthz") > 2, "checks")
             audit = place.garden.cluster.audit()
-            mark, before, lists = audit.mark(), asked(proxy, "/healthz"), asked(proxy, WEBHOOKS)
+            mark, before, lists = audit.mark(), requested(proxy, "/healthz"), requested(proxy, WEBHOOKS)
             began = time.monotonic()
-            await soon(lambda: asked(proxy, "/healthz") > before + 20, "checks")
+            await soon(lambda: requested(proxy, "/healthz") > before + 20, "checks")
             # Lists are five periods apart at least.
-            assert asked(proxy, WEBHOOKS) - lists <= 1 + (time.monotonic() - began) / (5 * _PERIOD)
+            assert requested(proxy, WEBHOOKS) - lists <= 1 + (time.monotonic() - began) / (5 * _PERIOD)
             assert place.calls(audit, mark) == []
             audit.close()
 
 
-def asked(proxy: FaultProxy, path: str) -> int:
+def requested(proxy: FaultProxy, path: str) -> int:
     return sum(each.request.path == path for each in proxy.log)
 
 
@@ -235,8 +235,8 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
         for _ in range(MOST_REVERSALS):
             await soon(lambda: seconds() == 15, "the webhook to be corrected")
             place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
-        said = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
-        assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in said["message"]
+        reported = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
+        assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in reported["message"]
         assert seconds() == 30
         await soon(lambda: events("WebhookRemediationReverted"), "an Event")
 
@@ -268,9 +268,10 @@ async def test_who_trusts_an_old_authority_alone_is_named_until_the_rotation_is_
     be("Prepared")
     place.kubeconfig(place.garden.cluster.kubeconfig)
     async with place.checked(every=_PERIOD):
-        said = await place.until(of_type, "False", "UsersOfOldCACertificate")
+        reported = await place.until(of_type, "False", "UsersOfOldCACertificate")
         assert (
-            f": Secret copy in the seed, ValidatingWebhookConfiguration {place.name} in the Shoot." in said["message"]
+            f": Secret copy in the seed, ValidatingWebhookConfiguration {place.name} in the Shoot."
+            in reported["message"]
         )
         webhook["clientConfig"]["caBundle"] = base64.b64encode(new + old).decode()
         place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
@@ -332,8 +333,8 @@ async def test_a_tunnel_is_tried(place: CarePlace) -> None:
         with kubelet(place.garden.cluster, {"a": "connected"}) as node:
             meta = {"labels": {"type": "tunnel"}}
             place.create(PODS, place.name, namespace="kube-system", metadata=meta, spec={**pod, "nodeName": node})
-            said = await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
-            assert "none of its pods runs" in said["message"]
+            reported = await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
+            assert "none of its pods runs" in reported["message"]
             place.garden.patch(PODS, place.name, {"status": {"phase": "Running"}}, namespace="kube-system", status=True)
             await place.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
         await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
@@ -379,8 +380,8 @@ async def test_what_extensions_see_of_a_shoot_is_missing(place: CarePlace) -> No
         await place.healthy()
         cluster = place.garden.get(CLUSTERS, place.technical_id)
         place.garden.delete(CLUSTERS, place.technical_id)
-        said = await place.until("APIServerAvailable", "Unknown", "ConditionCheckError")
-        assert "could not be initialized" in said["message"]
+        reported = await place.until("APIServerAvailable", "Unknown", "ConditionCheckError")
+        assert "could not be initialized" in reported["message"]
         place.garden.create(CLUSTERS, place.technical_id, spec=cluster["spec"])
         await place.healthy()
 

@@ -220,8 +220,8 @@ async def test_what_has_objects_in_the_seed_stays(watched: Watched) -> None:
 
     def required(status: str) -> Object:
         time = "2026-01-01T00:00:00Z"
-        said = {"reason": "R", "message": "m", "lastTransitionTime": time, "lastUpdateTime": time}
-        return {"status": {"conditions": [{"type": "Required", "status": status, **said}]}}
+        reported = {"reason": "R", "message": "m", "lastTransitionTime": time, "lastUpdateTime": time}
+        return {"status": {"conditions": [{"type": "Required", "status": status, **reported}]}}
 
     watched.place.patch(CONTROLLER_INSTALLATIONS, name, required("True"), status=True)
     selectorless = {"spec": {"deployment": {"policy": "OnDemand", "seedSelector": None}}}

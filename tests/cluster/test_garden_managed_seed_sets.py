@@ -152,9 +152,9 @@ async def test_what_is_refused_costs_no_number_and_is_reported_once(garden: Gard
         await soon(is_reported, "the refusal to be reported")
         assert place.status()["replicas"] == 0
         assert place.waits() == ""
-        said = {each["type"]: each for each in place.status()["conditions"]}["Progressing"]
-        assert said["reason"] == "CreationRejected"
-        assert 'secretbindings.core.gardener.cloud "none" not found' in said["message"]
+        reported = {each["type"]: each for each in place.status()["conditions"]}["Progressing"]
+        assert reported["reason"] == "CreationRejected"
+        assert 'secretbindings.core.gardener.cloud "none" not found' in reported["message"]
         place.base.create(
             SECRET_BINDINGS,
             "none",
@@ -344,8 +344,8 @@ async def test_changed_templates_reach_the_replicas_one_after_the_other(garden: 
         assert (maximum(0), maximum(1)) == (3, 3)
         second = place.status()["currentRevision"]
         assert second == place.status()["updateRevision"] != first
-        said = {each["type"]: (each["status"], each["reason"]) for each in place.status()["conditions"]}
-        assert said == {"Available": ("True", "AllReplicasReady"), "Progressing": ("False", "Idle")}
+        reported = {each["type"]: (each["status"], each["reason"]) for each in place.status()["conditions"]}
+        assert reported == {"Available": ("True", "AllReplicasReady"), "Progressing": ("False", "Idle")}
         events = await place.events()
         assert [events[f"UpdatingShoot: Updating Shoot garden/X-{number}"] for number in (1, 0)] == [1, 1]
         assert [events[f"UpdatingManagedSeed: Updating ManagedSeed garden/X-{number}"] for number in (1, 0)] == [1, 1]
@@ -370,8 +370,8 @@ async def test_an_update_that_is_refused_is_reported_and_scaling_goes_on(garden:
         place.change(shootTemplate=refused)
 
         def progressing() -> str:
-            said = {each["type"]: each["reason"] for each in place.status()["conditions"]}
-            return str(said["Progressing"])
+            reported = {each["type"]: each["reason"] for each in place.status()["conditions"]}
+            return str(reported["Progressing"])
 
         await soon(lambda: progressing() == "UpdateRejected", "the refusal to be reported")
 

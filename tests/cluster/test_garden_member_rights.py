@@ -68,10 +68,10 @@ def wrong(place: ShootPlace, other: str, who: str) -> list[str]:
     for namespace in (own, f"garden-{other}", "garden", ""):
         rights = granted(place.garden, namespace or "default", who)
         names = ("", "x") if namespace else ("x", name, own)
-        for asked in requests(((namespace, each) for each in names), _SUBRESOURCES):
-            case = Case(asked=asked, project=name, namespace=own)
-            if rights.permits(asked) != (TABLES[who].permits(case) or everybody.TABLE.permits(case)):
-                found.append(f"{who}: {asked.verb} {asked.resource}/{asked.subresource} {case.key}")
+        for requested in requests(((namespace, each) for each in names), _SUBRESOURCES):
+            case = Case(requested=requested, project=name, namespace=own)
+            if rights.permits(requested) != (TABLES[who].permits(case) or everybody.TABLE.permits(case)):
+                found.append(f"{who}: {requested.verb} {requested.resource}/{requested.subresource} {case.key}")
     return found
 
 

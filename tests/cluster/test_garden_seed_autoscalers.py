@@ -221,8 +221,8 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             assert await it.scalings() == {f"SuccessfulRescale: {message}"}
 
             server.status = 500
-            before, asked = it.base.get(SEED_AUTOSCALERS, it.name), len(server.queries)
+            before, requested = it.base.get(SEED_AUTOSCALERS, it.name), len(server.queries)
             look()
             await until_idle(loop)
-            assert len(server.queries) == asked + 1
+            assert len(server.queries) == requested + 1
             assert resource_version(it.base.get(SEED_AUTOSCALERS, it.name)) == resource_version(before)

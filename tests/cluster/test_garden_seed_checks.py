@@ -37,8 +37,8 @@ def patient(kind: str, seconds: float) -> SeedCheck:
 
 async def says(client: Client, seed: str, kind: str, status: str, reason: str) -> Object:
     async def found() -> bool:
-        said = condition(await client.get(SEEDS, seed), kind) or {}
-        assert (said.get("status"), said.get("reason")) == (status, reason)
+        reported = condition(await client.get(SEEDS, seed), kind) or {}
+        assert (reported.get("status"), reported.get("reason")) == (status, reason)
         return True
 
     await soon(found, f"the condition {kind}")
@@ -101,6 +101,6 @@ async def test_extensions(place: ShootPlace, client: Client) -> None:
 
 def _conditions(**status: str) -> list[Object]:
     time = "2026-01-01T00:00:00Z"
-    said = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False", **status}
+    reported = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False", **status}
     common = {"reason": "R", "message": "m", "lastTransitionTime": time, "lastUpdateTime": time}
-    return [{"type": kind, "status": each, **common} for kind, each in said.items()]
+    return [{"type": kind, "status": each, **common} for kind, each in reported.items()]

@@ -60,7 +60,7 @@ def renewed(place: ShootPlace, seed: str, moment: datetime) -> None:
         place.garden.patch(LEASES, seed, spec, namespace=LEASE_NAMESPACE)
 
 
-def said(kind: str, status: str = "True", *, since: datetime | None = None) -> Object:
+def reported(kind: str, status: str = "True", *, since: datetime | None = None) -> Object:
     moment = format_time(since or ago(0))
     common = {"reason": "R", "message": "m", "lastTransitionTime": moment, "lastUpdateTime": moment}
     return {"type": kind, "status": status, **common}
@@ -68,7 +68,7 @@ def said(kind: str, status: str = "True", *, since: datetime | None = None) -> O
 
 def ready(place: ShootPlace, seed: str) -> None:
     """As its gardenlet says."""
-    place.patch(SEEDS, seed, {"status": {"conditions": [said(READY)]}}, status=True)
+    place.patch(SEEDS, seed, {"status": {"conditions": [reported(READY)]}}, status=True)
 
 
 def controllers(**options: Any) -> Controllers:
@@ -160,7 +160,7 @@ class Overtaken(Client):
 
     def _report(self) -> None:
         renewed(self.place, self.seed, ago(0))
-        status = {"conditions": [said(READY) | {"message": "back"}]}
+        status = {"conditions": [reported(READY) | {"message": "back"}]}
         self.place.patch(SEEDS, self.seed, {"status": status}, status=True)
 
 
@@ -184,8 +184,8 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
     for shoot, (scheduled, present) in seeds.items():
         place.shoot(shoot, seedName=scheduled)
         status = {
-            "conditions": [said("EveryNodeReady"), said("Own")],
-            "constraints": [said("CACertificateValiditiesAcceptable")],
+            "conditions": [reported("EveryNodeReady"), reported("Own")],
+            "constraints": [reported("CACertificateValiditiesAcceptable")],
             "seedName": present,
         }
         place.patch(SHOOTS, shoot, {"status": status}, status=True)
@@ -213,7 +213,7 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
         # A gardenlet that is back is not contradicted.
         renewed(place, lost, ago(0))
         ready(place, lost)
-        place.patch(SHOOTS, "a", {"status": {"conditions": [said("EveryNodeReady")]}}, status=True)
+        place.patch(SHOOTS, "a", {"status": {"conditions": [reported("EveryNodeReady")]}}, status=True)
         renewed(place, other, ago(2 * HOUR))
         await soon(lambda: all_unknown("b"), "the Shoot of the other Seed to be unknown")
         assert statuses(place, "a") == {"EveryNodeReady": "True"}
@@ -231,14 +231,14 @@ async def test_a_managed_seed_is_asked_for_a_new_certificate_once(garden: Garden
     spec["shoot"]["name"] = place.name
     place.create(MANAGED_SEEDS, place.name, spec=spec)
     seed = place.seed()
-    expired = {"conditions": [said(READY)], "clientCertificateExpirationTimestamp": format_time(ago(HOUR))}
+    expired = {"conditions": [reported(READY)], "clientCertificateExpirationTimestamp": format_time(ago(HOUR))}
     place.patch(SEEDS, seed, {"status": expired}, status=True)
 
-    def asked() -> int:
+    def requested() -> int:
         return int(at(place.get(MANAGED_SEEDS, place.name), "operation", "sequence") or 0)
 
     async with run_garden_controller(declare, client, controllers=controllers()):
-        await soon(asked, "the ManagedSeed to be reconciled")
-        place.patch(SEEDS, seed, {"status": {"conditions": [said(READY)]}}, status=True)
+        await soon(requested, "the ManagedSeed to be reconciled")
+        place.patch(SEEDS, seed, {"status": {"conditions": [reported(READY)]}}, status=True)
         await is_unknown(place, seed)
-        assert asked() == 1
+        assert requested() == 1

@@ -179,9 +179,9 @@ def test_the_deployed_authorizer_denies_what_is_not_in_the_table(seeds: TwoSeeds
     named = (each for module in (resources, kubernetes) for each in vars(module).values())
     kinds = [each for each in named if isinstance(each, Resource)]
     for kind, verb in itertools.product(kinds, (*READ, "create", *CHANGE, "delete", "deletecollection", "impersonate")):
-        asked = Attributes(user="", verb=verb, group=kind.group, resource=kind.plural, namespace="x", name="none")
+        requested = Attributes(user="", verb=verb, group=kind.group, resource=kind.plural, namespace="x", name="none")
         rows = gardenlet.TABLE.about(kind, verb)
-        expected = any(each.objects is ALL for each in rows) or everybody.TABLE.permits(Case(asked=asked))
+        expected = any(each.objects is ALL for each in rows) or everybody.TABLE.permits(Case(requested=requested))
         assert seeds.may("another", verb, kind, "none", namespace="x") is expected, (verb, kind.plural)
 
 

@@ -375,15 +375,15 @@ async def test_after_a_restart_in_the_window_passes_are_spread_over_the_rest_of_
 ) -> None:
     shoot = Watched(garden, client)
     shoot.create(window=NOW_OPEN)
-    asked: list[tuple[float, float]] = []
+    requested: list[tuple[float, float]] = []
 
     def uniform(low: float, high: float) -> float:
-        asked.append((low, high))
+        requested.append((low, high))
         return high
 
     async with shoot.running(uniform=uniform) as loop:
         # Others of this garden are listed, too.
-        await soon(lambda: (0.0, 105 * 60.0) in asked, "the Shoot to be listed")
+        await soon(lambda: (0.0, 105 * 60.0) in requested, "the Shoot to be listed")
         await until_idle(loop)
         assert shoot.version() == "1.30.1"
     async with shoot.running(uniform=min):

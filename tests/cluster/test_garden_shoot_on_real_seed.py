@@ -212,7 +212,7 @@ async def _comes(seed: RealSeed, detours: ShootsAt) -> dict[str, int]:
     assert seed.records() == {host: [GATEWAY_ADDRESS] for host in seed.hosts}
     urls = {each["name"]: each["url"] for each in status["advertisedAddresses"]}
     assert [urls["internal"], urls["external"]] == [f"https://{host}" for host in seed.hosts]
-    assert set(detours.asked) == {f"https://{seed.hosts[0]}"}
+    assert set(detours.requested) == {f"https://{seed.hosts[0]}"}
     service = seed.find(SERVICES, "kube-apiserver") or {}
     assert service["spec"]["type"] == "ClusterIP"
     await soon(lambda: seed.at_gateway() == AT_GATEWAY, "the gateway to know its names", state=seed.at_gateway)

@@ -30,8 +30,8 @@ def condition(kind: str, status: str = "True") -> Object:
 
 
 def operation(state: str) -> Object:
-    said = {"description": "d", "lastUpdateTime": MOMENT, "progress": 50, "type": "Reconcile"}
-    return {"status": {"lastOperation": {**said, "state": state}}}
+    reported = {"description": "d", "lastUpdateTime": MOMENT, "progress": 50, "type": "Reconcile"}
+    return {"status": {"lastOperation": {**reported, "state": state}}}
 
 
 def managed_seed(place: ShootPlace) -> Object:

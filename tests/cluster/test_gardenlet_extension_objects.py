@@ -139,14 +139,14 @@ async def while_waiting(place: Place, waiting: Awaitable[Any], *steps: Step) -> 
 
 
 async def test_an_object_is_asked_and_its_answer_awaited(place: Place) -> None:
-    asked = await place.objects.deploy(kinds.INFRASTRUCTURE, infrastructure("new"))
+    requested = await place.objects.deploy(kinds.INFRASTRUCTURE, infrastructure("new"))
     live = await place.live(kinds.INFRASTRUCTURE, "new")
-    assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: asked.timestamp}
+    assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: requested.timestamp}
 
     async def answer() -> None:
         await place.answer(kinds.INFRASTRUCTURE, "new")
 
-    found = await while_waiting(place, place.objects.wait(asked), ("observed generation outdated", answer))
+    found = await while_waiting(place, place.objects.wait(requested), ("observed generation outdated", answer))
     assert found["status"]["lastOperation"]["state"] == "Succeeded"
     assert place.waited_for[0].startswith("Infrastructure default/new: ")
 
@@ -163,9 +163,9 @@ async def test_an_answered_object_is_asked_again_only_if_something_is_new(place:
 
     changed = {**manifest, "spec": {**manifest["spec"], "providerConfig": {"a": 1}}}
     for demanded, wanted in ((False, changed), (True, changed)):
-        asked = await place.objects.deploy(kind, wanted, is_demanded=demanded)
+        requested = await place.objects.deploy(kind, wanted, is_demanded=demanded)
         live = await place.live(kind, "answered")
-        assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: asked.timestamp}
+        assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: requested.timestamp}
         await place.answer(kind, "answered", at=utc_now() + timedelta(seconds=2))
 
 
@@ -209,22 +209,22 @@ async def test_new_data_behind_an_unchanged_spec_are_asked_for_until_they_are_an
 async def test_members_are_scaled_only_if_the_last_question_is_the_own_one(place: Place) -> None:
     kind, labels = kinds.ETCD, {"a": "b"}
     spec = {"replicas": 1, "labels": labels, "selector": {"matchLabels": labels}, "etcd": {}, "backup": {}}
-    asked = await place.objects.deploy(kind, {"metadata": {"name": "scaled", "namespace": NAMESPACE}, "spec": spec})
+    requested = await place.objects.deploy(kind, {"metadata": {"name": "scaled", "namespace": NAMESPACE}, "spec": spec})
 
     async def taken() -> None:
         meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
         await place.client.patch(kind.resource, Key(NAMESPACE, "scaled"), meta)
 
     with pytest.raises(ReconcileError, match='scaled: gardener operation "reconcile" is not picked up yet'):
-        await place.objects.scale(asked, 3)
+        await place.objects.scale(requested, 3)
     await taken()
-    again = await place.objects.scale(asked, 3)
+    again = await place.objects.scale(requested, 3)
     live = await place.live(kind, "scaled")
     assert (live["spec"]["replicas"], annotations(live)[keys.OPERATION]) == (3, "reconcile")
     await taken()
     assert await place.objects.scale(again, 3) == again
-    with pytest.raises(ReconcileError, match=f"is {again.timestamp}, and not {asked.timestamp}"):
-        await place.objects.scale(asked, 1)
+    with pytest.raises(ReconcileError, match=f"is {again.timestamp}, and not {requested.timestamp}"):
+        await place.objects.scale(requested, 1)
 
 
 async def test_an_extension_that_writes_all_the_time_is_asked(place: Place) -> None:
@@ -286,7 +286,7 @@ async def test_an_object_that_is_being_deleted_is_followed_by_another(place: Pla
 async def test_an_answer_to_an_older_question_does_not_count(place: Place) -> None:
     kind = impatient(kinds.NETWORK)
     await place.objects.deploy(kind, network("older"))
-    asked = await place.objects.deploy(kind, network("older"))
+    requested = await place.objects.deploy(kind, network("older"))
 
     async def answer_too_early() -> None:
         await place.answer(kind, "older", at=utc_now() - timedelta(minutes=1))
@@ -296,7 +296,7 @@ async def test_an_answer_to_an_older_question_does_not_count(place: Place) -> No
 
     await while_waiting(
         place,
-        place.objects.wait(asked),
+        place.objects.wait(requested),
         ("outdated (0/1)", answer_too_early),
         ("older than the request", answer),
     )
@@ -304,7 +304,7 @@ async def test_an_answer_to_an_older_question_does_not_count(place: Place) -> No
 
 async def test_an_error_for_one_look_is_no_failure(place: Place) -> None:
     kind = impatient(kinds.NETWORK, severe=20)
-    asked = await place.objects.deploy(kind, network("mended"))
+    requested = await place.objects.deploy(kind, network("mended"))
 
     async def fail() -> None:
         await place.answer(kind, "mended", state="Error", error=ERROR)
@@ -312,15 +312,15 @@ async def test_an_error_for_one_look_is_no_failure(place: Place) -> None:
     async def mend() -> None:
         await place.answer(kind, "mended", at=utc_now() + timedelta(seconds=2))
 
-    await while_waiting(place, place.objects.wait(asked), ("outdated", fail), ("AccessDenied", mend))
+    await while_waiting(place, place.objects.wait(requested), ("outdated", fail), ("AccessDenied", mend))
 
 
 async def test_an_error_that_stays_is_reported_with_its_codes(place: Place) -> None:
     kind = impatient(kinds.NETWORK)
-    asked = await place.objects.deploy(kind, network("failed"))
+    requested = await place.objects.deploy(kind, network("failed"))
     await place.answer(kind, "failed", state="Error", error=ERROR)
     with pytest.raises(ExtensionError) as raised:
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
     assert str(raised.value) == (
         "Error while waiting for Network default/failed to become ready: error during reconciliation: "
         "cloud: AccessDenied"
@@ -333,49 +333,49 @@ async def test_an_error_of_before_is_no_answer(place: Place) -> None:
     kind = impatient(kinds.NETWORK, severe=0.2, longest=1.5)
     await place.objects.deploy(kind, network("failed-before"))
     await place.answer(kind, "failed-before", state="Error", error=ERROR)
-    asked = await place.objects.deploy(kind, network("failed-before"))
+    requested = await place.objects.deploy(kind, network("failed-before"))
     with pytest.raises(
         ExtensionError, match=r"is not yet picked up by controller; before .*AccessDenied, still"
     ) as raised:
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
     assert raised.value.codes == ()
-    await place.objects.delete(kind, asked.name)
+    await place.objects.delete(kind, requested.name)
     with pytest.raises(ExtensionError, match=rf"Failed to delete .*{FINALIZER}; before .*AccessDenied, still"):
-        await place.objects.wait_until_gone(kind, asked.name)
+        await place.objects.wait_until_gone(kind, requested.name)
 
 
 async def test_what_is_said_in_the_second_of_the_question_before_it_is_no_answer(place: Place) -> None:
     """The extension takes the operation away, and ends."""
     kind = impatient(kinds.NETWORK, longest=0.5)
-    asked = await place.objects.deploy(kind, network("same-second"))
+    requested = await place.objects.deploy(kind, network("same-second"))
     await place.answer(kind, "same-second", at=utc_now() + timedelta(seconds=1))
-    await place.objects.wait(asked)
-    asked = await place.objects.deploy(kind, network("same-second"))
+    await place.objects.wait(requested)
+    requested = await place.objects.deploy(kind, network("same-second"))
     meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
     await place.client.patch(kind.resource, Key(NAMESPACE, "same-second"), meta)
     with pytest.raises(ExtensionError, match="last operation is older than the request"):
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
     await place.answer(kind, "same-second", at=utc_now() + timedelta(seconds=2))
-    await place.objects.wait(asked)
+    await place.objects.wait(requested)
 
 
 async def test_what_is_being_deleted_or_gone_is_not_ready(place: Place) -> None:
     kind = impatient(kinds.NETWORK, longest=0.5)
-    asked = await place.objects.deploy(kind, network("taken"))
+    requested = await place.objects.deploy(kind, network("taken"))
     await place.answer(kind, "taken", at=utc_now() + timedelta(seconds=1))
     await place.client.delete(kind.resource, Key(NAMESPACE, "taken"))
     with pytest.raises(ExtensionError, match="it is being deleted"):
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
     await place.client.patch(kind.resource, Key(NAMESPACE, "taken"), {"metadata": {"finalizers": None}})
     with pytest.raises(ExtensionError, match="it does not exist"):
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
 
 
 async def test_an_extension_that_says_nothing_runs_out_of_time(place: Place) -> None:
     kind = impatient(kinds.NETWORK, longest=0.3)
-    asked = await place.objects.deploy(kind, network("silent"))
+    requested = await place.objects.deploy(kind, network("silent"))
     with pytest.raises(ExtensionError, match=r"Network default/silent to become ready: .*, still after 300ms"):
-        await place.objects.wait(asked)
+        await place.objects.wait(requested)
 
 
 @pytest.mark.parametrize("seed_of_chance", range(4))
@@ -400,15 +400,15 @@ async def test_whatever_an_extension_does_first_only_its_answer_to_the_last_ques
                 await place.answer(kind, name, at=utc_now() + timedelta(seconds=2))
 
     for move in [*moves, "answer"]:
-        asked = await place.objects.deploy(kind, network(name))
+        requested = await place.objects.deploy(kind, network(name))
         await play(move)
         try:
-            found = await place.objects.wait(asked)
+            found = await place.objects.wait(requested)
         except ExtensionError:
             assert move != "answer"
         else:
             assert move == "answer"
-            assert annotations(found)[keys.TIMESTAMP] == asked.timestamp
+            assert annotations(found)[keys.TIMESTAMP] == requested.timestamp
 
 
 # --- leaving
@@ -447,8 +447,8 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
     kind, manifest = impatient(kinds.INFRASTRUCTURE), infrastructure("moved")
     await place.objects.deploy(kind, manifest)
     await place.answer(kind, "moved")
-    asked = await place.objects.migrate(kind, Key(NAMESPACE, "moved"))
-    assert asked is not None
+    requested = await place.objects.migrate(kind, Key(NAMESPACE, "moved"))
+    assert requested is not None
     assert annotations(await place.live(kind, "moved"))[keys.OPERATION] == "migrate"
 
     async def let_go() -> None:
@@ -457,17 +457,17 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
         )
         await place.report(kind, await place.live(kind, "moved"), of="Migrate")
 
-    await while_waiting(place, place.objects.wait_until_migrated(asked), ("has not let go yet", let_go))
+    await while_waiting(place, place.objects.wait_until_migrated(requested), ("has not let go yet", let_go))
     assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
 
     restored = infrastructure("restored")
-    asked = await place.objects.restore(kind, restored, Left({"state": {"network": "n-1"}}))
+    requested = await place.objects.restore(kind, restored, Left({"state": {"network": "n-1"}}))
     live = await place.live(kind, "restored")
     assert (live["status"]["state"], annotations(live)[keys.OPERATION]) == ({"network": "n-1"}, "restore")
     await place.report(kind, live, of="Restore", at=utc_now() + timedelta(seconds=2))
     meta = {"metadata": {"annotations": {keys.OPERATION: None}}}
     await place.client.patch(kind.resource, Key(NAMESPACE, "restored"), meta)
-    await place.objects.wait(asked)
+    await place.objects.wait(requested)
 
 
 async def test_of_a_kind_that_does_not_exist_nothing_is_left(place: Place) -> None:
@@ -479,7 +479,7 @@ async def test_of_a_kind_that_does_not_exist_nothing_is_left(place: Place) -> No
 
 
 async def test_what_is_gone_has_been_let_go(place: Place) -> None:
-    asked = Asked(
+    requested = Asked(
         impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "never"), datetime(2026, 1, 1, tzinfo=UTC).isoformat()
     )
-    await place.objects.wait_until_migrated(asked)
+    await place.objects.wait_until_migrated(requested)

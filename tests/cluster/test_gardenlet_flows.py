@@ -31,9 +31,9 @@ def _ask(world: FlowWorld, *arguments: str, code: int = 0, command: str = "flow"
 
 
 def test_the_command_shows_the_same(world: FlowWorld) -> None:
-    said = _ask(world, f"seed/{world.place.name}", "--gardenlet", world.url).output
-    assert said.startswith(f"Seed {world.place.name}\nSeed reconciliation Running")
-    (line,) = [each for each in said.splitlines() if MANAGER in each and each.startswith("Running")]
+    reported = _ask(world, f"seed/{world.place.name}", "--gardenlet", world.url).output
+    assert reported.startswith(f"Seed {world.place.name}\nSeed reconciliation Running")
+    (line,) = [each for each in reported.splitlines() if MANAGER in each and each.startswith("Running")]
     assert "█" in line
     assert world.waits() in line
     data = orjson.loads(_ask(world, f"seed/{world.place.name}", "--gardenlet", world.url, "-o", "json").output)
@@ -51,10 +51,10 @@ def test_why_names_the_object_that_a_task_waits_for(world: FlowWorld) -> None:
 
 
 def test_why_shows_what_the_garden_knows_if_the_gardenlet_does_not_answer(world: FlowWorld) -> None:
-    said = _ask(world, f"seed/{world.place.name}", "--gardenlet", "http://127.0.0.1:1", command="why")
-    assert "what its tasks wait for is not known: the gardenlet can't be reached" in said.stderr
-    assert "heartbeat" in said.stdout
-    assert "task " not in said.stdout
+    reported = _ask(world, f"seed/{world.place.name}", "--gardenlet", "http://127.0.0.1:1", command="why")
+    assert "what its tasks wait for is not known: the gardenlet can't be reached" in reported.stderr
+    assert "heartbeat" in reported.stdout
+    assert "task " not in reported.stdout
 
 
 def test_the_command_says_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: FlowWorld) -> None:
@@ -79,9 +79,9 @@ def test_the_command_finds_the_leader_and_asks_through_the_api_server(world: Flo
     pod = {"metadata": {"name": "gardenlet-1"}, "spec": {"containers": [container]}}
     seed.api.create(PODS.path(namespace=GARDEN), pod)
     # No kubelet gives the pod an address here, so this is as far as the request gets.
-    said = _ask(world, *arguments, code=1).output
-    assert "the gardenlet can't be reached" in said
-    assert "port-forward" in said
+    reported = _ask(world, *arguments, code=1).output
+    assert "the gardenlet can't be reached" in reported
+    assert "port-forward" in reported
 
 
 def test_the_last_flow_is_kept_and_the_metric_has_its_tasks(world: FlowWorld) -> None:

@@ -278,11 +278,11 @@ def signer_of(name: str, manager: SecretsManager) -> str:
 
 async def test_trust_shrinks_only_when_servers_have_been_replaced(world: World, open_manager: Open) -> None:
     await generated(await open_manager(), CA, SERVER, CLIENT)
-    asked = {"ca": NOW + timedelta(days=1)}
+    requested = {"ca": NOW + timedelta(days=1)}
 
     async def step(old: Old) -> tuple[int, str, str]:
         """Certificates in the bundle, and which authority has signed for the server, and for the client."""
-        manager = await open_manager(asked=asked)
+        manager = await open_manager(requested=requested)
         await generated(manager, CA, SERVER, CLIENT, old=old)
         bundle = manager.get("ca").bundle
         assert bundle
@@ -306,7 +306,7 @@ async def test_an_old_authority_that_has_run_out_is_no_trust(world: World, open_
     ours = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "last-rotation-initiation-time": ""}
     over = authority("over", since=NOW - timedelta(days=20), lifetime=timedelta(days=10))
     await world.create(secret(world.namespace, "ca", {**ours, "name": "ca", "issued-at-time": "1"}, over))
-    manager = await open_manager(asked={"ca": NOW})
+    manager = await open_manager(requested={"ca": NOW})
     await generated(manager, CA, SERVER)
     assert signer_of("server", manager) == manager.get("ca").current.name != "ca"
     bundle = manager.get("ca").bundle
@@ -327,7 +327,7 @@ async def test_the_authority_of_a_seed_renews_itself(open_manager: Open) -> None
 async def test_tokens_are_rotated_in_place(world: World, open_manager: Open) -> None:
     tokens = static_tokens(has_cluster_admin=False)
     (before,) = await generated(await open_manager(), tokens)
-    manager = await open_manager(asked={tokens.name: NOW})
+    manager = await open_manager(requested={tokens.name: NOW})
     found = await manager.generate(tokens)
     await manager.clean_up()
     assert (found.old, found.current.name.startswith(f"{before}-")) == (None, True)
@@ -336,9 +336,9 @@ async def test_tokens_are_rotated_in_place(world: World, open_manager: Open) -> 
 
 async def test_old_keys_verify_until_they_are_ignored(open_manager: Open) -> None:
     before = await (await open_manager()).generate(SERVICE_ACCOUNT_KEY)
-    asked = {SERVICE_ACCOUNT_KEY.name: NOW}
-    prepared = await (await open_manager(asked=asked)).generate(SERVICE_ACCOUNT_KEY)
-    completed = await (await open_manager(asked=asked)).generate(SERVICE_ACCOUNT_KEY, old=Old.IGNORED)
+    requested = {SERVICE_ACCOUNT_KEY.name: NOW}
+    prepared = await (await open_manager(requested=requested)).generate(SERVICE_ACCOUNT_KEY)
+    completed = await (await open_manager(requested=requested)).generate(SERVICE_ACCOUNT_KEY, old=Old.IGNORED)
     assert prepared.bundle
     assert completed.bundle
     new, old = prepared.current.data["id_rsa"], before.current.data["id_rsa"]
@@ -352,7 +352,7 @@ async def test_rotations_one_after_the_other_leave_the_current_and_the_old(world
     numbers = []
     for day in range(1, 6):
         moment = NOW + timedelta(days=day)
-        manager = await open_manager(now=moment, asked=dict.fromkeys((each.name for each in configs), moment))
+        manager = await open_manager(now=moment, requested=dict.fromkeys((each.name for each in configs), moment))
         await generated(manager, *configs)
         await manager.clean_up()
         there = await secrets_in(world)

@@ -203,8 +203,8 @@ def test_the_page_shows_what_commands_print(reader: Reader) -> None:
         differing.append(f"$ {command}\n--- page\n{stable(shown)}\n--- printed\n{stable(printed)}")
         return f"```\n$ {command}\n{printed.rstrip()}\n```"
 
-    anew = _BLOCK.sub(repeated, page)
+    is_relist = _BLOCK.sub(repeated, page)
     if os.environ.get("UPDATE_DOCS"):
-        PAGE.write_text(anew)
+        PAGE.write_text(is_relist)
     else:
         assert not differing, "\n\n".join(differing)

@@ -118,10 +118,10 @@ def of_a_seed(place: str) -> list[tuple[Kind, Object]]:
 async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
     objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
-    record, asked = f"{place}.example.com", of_a_shoot(place)
+    record, requested = f"{place}.example.com", of_a_shoot(place)
     async with provider(cluster, tmp_path):
         found = {}
-        for kind, each in asked:
+        for kind, each in requested:
             found[kind.resource.kind] = await objects.wait(await objects.deploy(kind, each))
         assert at(found["Infrastructure"], "status", "nodesCIDR") == "10.64.0.0/16"
         assert at(found["Worker"], "status", "machineDeployments") == [
@@ -130,9 +130,9 @@ async def test_every_kind_of_a_shoot_is_answered_and_leaves_nothing(
         config = at(found["OperatingSystemConfig"], "status", "cloudConfig", "secretRef")
         assert (await client.get(SECRETS, Key(place, config["name"])))["data"].keys() == {"cloud_config"}
         assert (await client.get(CONFIG_MAPS, Key(GARDEN, DNS)))["data"][record] == "127.0.0.1"
-        for kind, each in asked:
+        for kind, each in requested:
             await objects.delete(kind, key(each))
-        for kind, each in asked:
+        for kind, each in requested:
             await objects.wait_until_gone(kind, key(each))
     assert list((tmp_path / "networks").iterdir()) == []
     assert record not in (await client.get(CONFIG_MAPS, Key(GARDEN, DNS))).get("data", {})
@@ -155,22 +155,22 @@ async def test_simulated_errors_come_as_often_as_asked(
     objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     async with provider(cluster, tmp_path):
-        asked = await objects.deploy(
+        requested = await objects.deploy(
             kinds.INFRASTRUCTURE, infrastructure(place, errorText="no quota left", errorCode="ERR_X", times=2)
         )
-        assert at(await objects.wait(asked), "status", "lastError") is None
+        assert at(await objects.wait(requested), "status", "lastError") is None
         severe = Kind(resource=kinds.INFRASTRUCTURE.resource, severe=0.2)
-        asked = await objects.deploy(severe, infrastructure(place, errorText="no quota left", errorCode="ERR_X"))
+        requested = await objects.deploy(severe, infrastructure(place, errorText="no quota left", errorCode="ERR_X"))
         with pytest.raises(ExtensionError, match="error during reconciliation: no quota left$") as raised:
-            await objects.wait(asked)
+            await objects.wait(requested)
         assert raised.value.codes == ("ERR_X",)
-        await objects.delete(severe, asked.name)
+        await objects.delete(severe, requested.name)
         with pytest.raises(ExtensionError, match="Failed to delete .*: no quota left$"):
-            await objects.wait_until_gone(severe, asked.name)
+            await objects.wait_until_gone(severe, requested.name)
         # Without the fault it goes.
         body = {"spec": {"providerConfig": None}}
-        await client.patch(severe.resource, asked.name, body)
-        await objects.wait_until_gone(kinds.INFRASTRUCTURE, asked.name)
+        await client.patch(severe.resource, requested.name, body)
+        await objects.wait_until_gone(kinds.INFRASTRUCTURE, requested.name)
 
 
 @pytest.mark.parametrize("waits_for_nodes", [False, True])
@@ -214,7 +214,7 @@ async def test_every_kind_has_every_fault(
     async def has_faults(kind: Kind, obj: Object) -> None:
         name = key(obj)
 
-        async def asked(kind: Kind, **simulate: Any) -> Asked:
+        async def requested(kind: Kind, **simulate: Any) -> Asked:
             wanted = {**obj["spec"], "providerConfig": {"simulate": simulate}}
             return await objects.deploy(kind, {**obj, "spec": wanted})
 
@@ -225,16 +225,16 @@ async def test_every_kind_has_every_fault(
         async def is_begun() -> bool:
             return bool(await state() == "Processing")
 
-        stuck = await asked(replace(kind, longest=0.5), stuck=True)
+        stuck = await requested(replace(kind, longest=0.5), stuck=True)
         await soon(is_begun, f"{stuck} to be begun")
         with pytest.raises(ExtensionError, match="to become ready: .*, still after 500ms"):
             await objects.wait(stuck)
         assert await is_begun()
-        failing = await asked(replace(kind, severe=0.1), **fails)
+        failing = await requested(replace(kind, severe=0.1), **fails)
         with pytest.raises(ExtensionError, match=f"{kind.resource.kind} .* error during reconciliation: no$") as raised:
             await objects.wait(failing)
         assert raised.value.codes == ("ERR_X",)
-        answered = await objects.wait(await asked(kind, delay="100ms", times=1, **fails))
+        answered = await objects.wait(await requested(kind, delay="100ms", times=1, **fails))
         assert at(answered, "status", "lastError") is None
         await objects.delete(kind, name)
         await objects.wait_until_gone(kind, name)
@@ -257,14 +257,14 @@ async def test_a_shoot_that_has_failed_is_left_alone_until_it_is_tried_again(
     made = {**CLUSTERS.type_meta, "metadata": {"name": place}}
     await client.create(CLUSTERS, {**made, "spec": {"shoot": shoot, "seed": empty, "cloudProfile": empty}})
     async with provider(cluster, tmp_path):
-        asked = await objects.deploy(kinds.EXTENSION, manifest(place))
+        requested = await objects.deploy(kinds.EXTENSION, manifest(place))
         other = await objects.deploy(kinds.EXTENSION, manifest("default", f"other-{place}"))
         await objects.wait(other)
         live = await client.get(kinds.EXTENSION.resource, Key(place, "a"))
         assert annotations(live)[OPERATION] == "reconcile"
         tried = {"spec": {"shoot": {"status": {"lastOperation": {"state": "Processing"}}}}}
         await client.patch(CLUSTERS, place, tried)
-        await objects.wait(asked)
+        await objects.wait(requested)
 
 
 async def test_state_and_backups_move_with_a_shoot(
@@ -350,8 +350,8 @@ async def test_the_program_answers_with_the_configuration_of_its_page(
     config = next(block for block in re.findall("```yaml\n(.*?)```", page, re.DOTALL) if "stateDir" in block)
     config = config.replace(".local-provider", str(tmp_path))
     with LocalProviderProcess(config, kubeconfig=cluster.kubeconfig) as provider_process:
-        asked = await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place))
-        await objects.wait(asked)
-        await objects.delete(kinds.INFRASTRUCTURE, asked.name)
-        await objects.wait_until_gone(kinds.INFRASTRUCTURE, asked.name)
+        requested = await objects.deploy(kinds.INFRASTRUCTURE, infrastructure(place))
+        await objects.wait(requested)
+        await objects.delete(kinds.INFRASTRUCTURE, requested.name)
+        await objects.wait_until_gone(kinds.INFRASTRUCTURE, requested.name)
     assert provider_process.exit_code == 0

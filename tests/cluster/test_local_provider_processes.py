@@ -136,13 +136,13 @@ async def test_a_log_is_cut(pods: Pods) -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("printed", "reported"),
     [
         (f"a: write x: no space left on device\n{'trace ' * 400}", "a: write x: no space left on device"),
         (f"{'long ago ' * 1000}the last\n", f"{'long ago ' * 1000}the last"[-500:]),
     ],
 )
-def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, said: str) -> None:
+def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, reported: str) -> None:
     log = tmp_path / "log"
     log.write_text(printed)
-    assert last_lines(log) == said
+    assert last_lines(log) == reported

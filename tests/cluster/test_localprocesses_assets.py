@@ -103,9 +103,9 @@ def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> No
     command = [sys.executable, "-c", script]
     hold, messages = tmp_path / "hold", tmp_path / "messages"
     hold.touch()
-    with messages.open("a") as said:
+    with messages.open("a") as reported:
         both = [
-            subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=said, text=True) for _ in range(2)
+            subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=reported, text=True) for _ in range(2)
         ]
     try:
         deadline = time.monotonic() + 60

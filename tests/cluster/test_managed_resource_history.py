@@ -293,8 +293,8 @@ def test_the_agent_is_not_sent_what_is_kept(rig: Rig, own: Agent, ended: None, a
     with own.start():
         rig.write_managed_resource("mr", resource_class=own.resource_class)
         until_kept(rig, 1)
-    asked = audit.calls(since=mark, verbs=("list", "watch", "get"), watches=True)
-    secrets = [unquote(each.uri) for each in asked if each.user == own.user and each.resource == "secrets"]
+    requested = audit.calls(since=mark, verbs=("list", "watch", "get"), watches=True)
+    secrets = [unquote(each.uri) for each in requested if each.user == own.user and each.resource == "secrets"]
     of_all = [uri for uri in secrets if "labelSelector" not in uri and "/secrets/" not in uri]
     assert of_all
     assert all(f"fieldSelector=type!={GROUP}/managed-resource-revision" in uri for uri in of_all)

@@ -539,9 +539,9 @@ async def test_writes_that_wait_for_their_turn_when_the_controller_stops_are_giv
             proxy.rules.add(Rule(fault=Silence(), methods=("DELETE",)))
             await world.remove("Service", "db", namespace=world.full("a"))
 
-            async def asked() -> str:
+            async def requested() -> str:
                 deletions = [entry for entry in proxy.log if entry.request.method == "DELETE"]
                 return "" if len(deletions) == WRITES_AT_ONCE else f"{len(deletions)} of {WRITES_AT_ONCE} under way"
 
-            await no_problem(asked)
+            await no_problem(requested)
     gc.collect()  # Python warns of a coroutine that is never awaited when it goes, which fails the test

@@ -96,10 +96,10 @@ async def test_a_rolling_update_under_load_fails_no_request(cluster: Cluster, cl
                         await asyncio.to_thread(eventually, lambda surging=surging: balancer.chooses(surging))
                         ends.create_task(end(going, balancer))
                 await load.more(30)
-        asked = [each.metric("controller_runtime_webhook_requests_total") or 0 for each in new]
+        requested = [each.metric("controller_runtime_webhook_requests_total") or 0 for each in new]
     assert load.failures == []
     assert [each.exit_code for each in old] == [0, 0]
-    assert all(asked)
+    assert all(requested)
 
 
 async def start(server: WebhookProcess, cluster: Cluster, stack: contextlib.ExitStack) -> None:

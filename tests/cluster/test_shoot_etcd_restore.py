@@ -96,7 +96,7 @@ class Backed(Meadow):
     def is_ready(self) -> bool:
         return self.etcd()["status"].get("ready") is True and not self.etcd()["status"].get("lastError")
 
-    def said(self, reason: str) -> list[str]:
+    def reported(self, reason: str) -> list[str]:
         """By Events about the etcd."""
         query = f"{EVENTS.path(namespace=TECHNICAL_ID)}?fieldSelector=involvedObject.name%3Detcd-main,reason%3D{reason}"
         return [each["message"] for each in self.seed.api.get(query)["items"]]
@@ -141,8 +141,8 @@ def test_lost_data_come_back_from_the_newest_snapshot(meadow: Backed) -> None:
     late = meadow.write("late")
     meadow.lose()
     meadow.until_names("kept")
-    (said,) = meadow.said("Restored")
-    assert "what was written after that is lost" in said
+    (reported,) = meadow.reported("Restored")
+    assert "what was written after that is lost" in reported
     # Who knows revisions of the lost one never takes what is older for new.
     assert int(metadata(meadow.write("after"))["resourceVersion"]) > int(metadata(late)["resourceVersion"])
 
@@ -156,7 +156,9 @@ def test_if_that_is_corrupt_they_come_from_the_one_before(meadow: Backed) -> Non
     corrupt.write_bytes(whole)
     meadow.lose()
     meadow.until_names("kept", "after")
-    eventually(lambda: any("can't be used" in each for each in meadow.said("Restored")), "the Event", seconds=SECONDS)
+    eventually(
+        lambda: any("can't be used" in each for each in meadow.reported("Restored")), "the Event", seconds=SECONDS
+    )
     corrupt.unlink()
 
 
@@ -174,9 +176,9 @@ def test_without_the_bucket_nothing_is_made_empty(meadow: Backed) -> None:
         )
         # Nor by whoever makes buckets and entries.
         meadow.seed.api.patch(entry, {"metadata": {"annotations": {keys.OPERATION: keys.OPERATION_RECONCILE}}})
-        said = "the backup bucket is away: directory"
+        reported = "the backup bucket is away: directory"
         eventually(
-            lambda: said in str(at(meadow.seed.api.get(entry), "status", "lastError", "description")),
+            lambda: reported in str(at(meadow.seed.api.get(entry), "status", "lastError", "description")),
             "what the extension says",
             seconds=SECONDS,
         )

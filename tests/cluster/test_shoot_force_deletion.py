@@ -76,12 +76,12 @@ async def test_an_extension_that_never_answers_and_a_dead_cluster_hold_nothing(p
         await soon(lambda: keys.CONFIRM_FORCE_DELETION in annotations(found() or {}), "the extension to be asked")
         place.garden.patch(EXTENSIONS, "answers", {"metadata": {"finalizers": None}}, namespace=left.namespace)
         await left.until_gone()
-        await soon(left.said, "what is left to be said")
+        await soon(left.reported, "what is left to be said")
     for each in ("Extension silent", "Infrastructure a", "Machine machine", "ManagedResource seed", "Service balancer"):
-        assert f"{each} (" in left.said()
+        assert f"{each} (" in left.reported()
     # Of these nothing is left that somebody could look for.
-    assert "answers" not in left.said()
-    assert "ManagedResource shoot" not in left.said()
+    assert "answers" not in left.reported()
+    assert "ManagedResource shoot" not in left.reported()
     assert left.find(SHOOT_STATES, left.name, namespace=NAMESPACE) is None
 
 
@@ -110,7 +110,7 @@ async def test_every_shape_goes(place: PlayedPlace, name: str) -> None:
     left.delete()
     async with gardenlet(place):
         await left.until_gone()
-    assert left.said() == ""
+    assert left.reported() == ""
 
 
 async def test_its_bastions_go_by_force_first(place: PlayedPlace) -> None:

@@ -100,8 +100,8 @@ class Recorded(Meadow):
             file.flush()
             context.load_cert_chain(file.name)
         port = Places(self.seed.state / "provider" / "shoots").port(TECHNICAL_ID, "etcd-main-client")
-        asked = json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode()
-        with urllib.request.urlopen(f"https://127.0.0.1:{port}/v3/kv/range", asked, context=context) as answer:
+        requested = json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode()
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/v3/kv/range", requested, context=context) as answer:
             (found,) = json.loads(answer.read())["kvs"]
         return base64.b64decode(found["value"])
 
@@ -174,17 +174,17 @@ def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing
     (audit_policy,) = meadow.named(CONFIG_MAPS, "audit-policy-config-")
     (certificate,) = meadow.named(SECRETS, "etcd-server-main-")
     hand = managed_resource("hand", TECHNICAL_ID, [{**CONFIG_MAPS.type_meta, "metadata": {"name": "by-hand"}}])[0]
-    with confined(meadow), closing(meadow.seed.audit()) as asked:
+    with confined(meadow), closing(meadow.seed.audit()) as requested:
         meadow.change({"spec": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h"}}}})
         meadow.seed.api.patch(controller_manager, {"spec": {"minReadySeconds": 7}})
         meadow.seed.api.delete(CONFIG_MAPS.path(namespace=TECHNICAL_ID, name=audit_policy))
         meadow.seed.api.delete(SECRETS.path(namespace=TECHNICAL_ID, name=certificate))
         meadow.seed.api.create(SECRETS.path(namespace=TECHNICAL_ID), hand)
         meadow.seed.api.patch(identity, {"spec": {"secretRefs": [{"name": metadata(hand)["name"]}]}})
-        since = asked.mark()
+        since = requested.mark()
         code, shown = meadow.diff()
-        calls = asked.calls(since=since, user_agent="gardenlet", namespace=TECHNICAL_ID)
-        left = {name: its_uid for name, its_uid in keys.items() if name != certificate}
+        calls = requested.calls(since=since, user_agent="gardenlet", namespace=TECHNICAL_ID)
+        left = {name: expected_uid for name, expected_uid in keys.items() if name != certificate}
         assert (meadow.secrets(), meadow.replicas()) == (left, replicas)
         assert [each for each in meadow.secret_values() if each in shown] == []
     assert code == 1
@@ -295,5 +295,5 @@ def test_it_goes_when_what_holds_it_is_gone(meadow: Recorded) -> None:
 def test_its_status_went_as_with_the_original(meadow: Recorded, name: str) -> None:
     flow = FLOWS["Delete" if name == DELETE else "Reconcile"]
     tasks = {each.name for each in flow.tasks.values()}
-    said = [*dropwhile(lambda each: each.state != "Processing", said_by(meadow.states[name]))]
-    assert [*deviations(said, name, tasks=tasks)] == []
+    reported = [*dropwhile(lambda each: each.state != "Processing", said_by(meadow.states[name]))]
+    assert [*deviations(reported, name, tasks=tasks)] == []

@@ -123,13 +123,13 @@ def test_a_state_that_is_too_large_is_refused_before_anything_is_changed(move: M
         move.change({"spec": {"seedName": OTHER}})
 
         def refused() -> str:
-            said = str(at(move.shoot(), "status", "lastOperation", "description"))
-            return said if "the state of the Shoot is not saved" in said else ""
+            reported = str(at(move.shoot(), "status", "lastOperation", "description"))
+            return reported if "the state of the Shoot is not saved" in reported else ""
 
-        said = eventually(refused, "the move to be refused", seconds=SECONDS, state=move.explain)
+        reported = eventually(refused, "the move to be refused", seconds=SECONDS, state=move.explain)
         writes = audit.count(since=since, user_agent="gardenlet/", namespace=TECHNICAL_ID, verbs=WRITES)
-    assert f"it has {TOO_MANY * PART // 1_000_000}" in said
-    assert f"bytes ({TOO_MANY}), secret " in said
+    assert f"it has {TOO_MANY * PART // 1_000_000}" in reported
+    assert f"bytes ({TOO_MANY}), secret " in reported
     after = move.shoot()["status"]
     assert (after["seedName"], after["lastOperation"]["type"] != "Migrate") == (SEED, True)
     assert writes == {}

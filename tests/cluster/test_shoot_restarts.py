@@ -142,17 +142,17 @@ async def test_after_another_version_they_wait_for_the_seed(place: PlayedPlace, 
     await asyncio.to_thread(left_by, place, version)
     set_seed(place, operations.PROCESSING)
     work.going_on.set()
-    asked = AWAKE[0]
+    requested = AWAKE[0]
     with closing(place.cluster.audit()) as audit:
         since = audit.mark()
         async with place.gardenlet(
             controller.declare, shoots=load_kubeconfig(place.cluster.kubeconfig), controllers=settings()
         ):
             purpose = {"spec": {"purpose": "testing" if version == "v0.0.0-alpha" else "development"}}
-            place.garden.patch(SHOOTS, asked, purpose, namespace=NAMESPACE)
-            await soon(lambda: work.ended == [asked], "what is asked for", state=lambda: work.begun)
+            place.garden.patch(SHOOTS, requested, purpose, namespace=NAMESPACE)
+            await soon(lambda: work.ended == [requested], "what is asked for", state=lambda: work.begun)
             written = audit.calls(since=since, user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
-            assert {each.name for each in written if each.resource.startswith("shoots")} == {asked}
+            assert {each.name for each in written if each.resource.startswith("shoots")} == {requested}
             set_seed(place, operations.SUCCEEDED)
             await soon(lambda: len(work.ended) == len(SHOOTS_OF_ALL), "all of them", state=lambda: work.begun)
             await soon(lambda: states(place) == {"Succeeded"}, "all to succeed")

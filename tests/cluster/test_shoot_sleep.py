@@ -317,9 +317,9 @@ async def test_what_annotations_ask_for_is_done_once(bed: Bed) -> None:
         meta = {"labels": {"maintenance.gardener.cloud/restart": restarts}}
         bed.place.garden.create(PODS, name, namespace=bed.technical_id, metadata=meta, spec={"containers": [container]})
     tasks = "restartControlPlanePods,deployInfrastructure"
-    asked = {"metadata": {"annotations": {TASKS: tasks, keys.SHOOT_SKIP_READINESS: "true"}}}
+    requested = {"metadata": {"annotations": {TASKS: tasks, keys.SHOOT_SKIP_READINESS: "true"}}}
     async with bed.gardenlet():
-        bed.place.garden.patch(SHOOTS, bed.name, asked, namespace=NAMESPACE)
+        bed.place.garden.patch(SHOOTS, bed.name, requested, namespace=NAMESPACE)
         bed.hibernate(enabled=False)
         await bed.ended()
         await soon(lambda: annotations(bed.shoot()) == {TASKS: "deployInfrastructure"}, "what was asked for to go")
@@ -370,15 +370,15 @@ async def test_no_new_keys_are_made_for_one_that_had_some(bed: Bed) -> None:
 
 async def test_a_quota_that_is_used_up_stops_nothing_that_needs_nothing_new(bed: Bed) -> None:
     garden = bed.place.garden
-    asked = {"operation": {"sequence": 3}}, {"operation": {"sequence": 4}}
+    requested = {"operation": {"sequence": 3}}, {"operation": {"sequence": 4}}
     async with bed.gardenlet():
-        garden.patch(SHOOTS, bed.name, asked[0], namespace=NAMESPACE)
+        garden.patch(SHOOTS, bed.name, requested[0], namespace=NAMESPACE)
         await bed.ended()
         for namespace in (NAMESPACE, bed.technical_id):
             hard = {f"count/{each}": "0" for each in ("secrets", "configmaps", "services", "deployments.apps")}
             garden.create(RESOURCE_QUOTAS, "used-up", namespace=namespace, spec={"hard": hard})
             await soon(partial(_is_full, garden, namespace), f"{namespace} to be full")
-        garden.patch(SHOOTS, bed.name, asked[1], namespace=NAMESPACE)
+        garden.patch(SHOOTS, bed.name, requested[1], namespace=NAMESPACE)
         await bed.ended()
 
 

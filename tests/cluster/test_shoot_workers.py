@@ -133,11 +133,11 @@ def test_pods_run_on_its_nodes(field: Field) -> None:
 
 
 def test_its_conditions_say_that_all_is_well(field: Field) -> None:
-    def said() -> dict[str, str]:
+    def reported() -> dict[str, str]:
         return {each["type"]: each["status"] for each in field.shoot()["status"].get("conditions", [])}
 
     eventually(
-        lambda: "EveryNodeReady" in said() and set(said().values()) == {"True"},
+        lambda: "EveryNodeReady" in reported() and set(reported().values()) == {"True"},
         "the conditions",
         seconds=SECONDS,
         state=field.explain,

@@ -23,7 +23,7 @@ LONG = 600.0
 SHORT = 0.2
 
 
-def said(condition_type: str, status: str) -> Compute:
+def reported(condition_type: str, status: str) -> Compute:
     """Sets one condition."""
 
     def compute(present: Object) -> Object:
@@ -62,7 +62,7 @@ class StatusWorld(World):
         def adviser(obj: Object) -> Advice | None:
             if condition(obj, "Applied") is None:
                 return None
-            return Advice(said("Healthy", str(self.healthy)), is_settled=self.healthy)
+            return Advice(reported("Healthy", str(self.healthy)), is_settled=self.healthy)
 
         self.writer.ask(adviser)
 
@@ -94,7 +94,7 @@ async def world(client: Client, namespace: str, managed_resources: None) -> Asyn
 async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) -> None:
     obj = await world.managed_resource()
     first, second = await asyncio.gather(
-        world.writer.update(obj, said("Applied", "True")), world.writer.update(obj, said("Healthy", "True"))
+        world.writer.update(obj, reported("Applied", "True")), world.writer.update(obj, reported("Healthy", "True"))
     )
     assert metadata(first)["resourceVersion"] == metadata(second)["resourceVersion"]
     assert await world.written() == {"Applied": "True", "Healthy": "True"}
@@ -103,27 +103,27 @@ async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) ->
 async def test_advisers_are_asked_before_something_is_written(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    await world.writer.update(obj, said("Progressing", "True"))
+    await world.writer.update(obj, reported("Progressing", "True"))
     assert await world.written() == {"Progressing": "True"}
-    written = await world.writer.update(obj, said("Applied", "True"))
+    written = await world.writer.update(obj, reported("Applied", "True"))
     assert await world.written() == {"Progressing": "True", "Applied": "True", "Healthy": "False"}
     world.healthy = True
-    same = await world.writer.update(obj, said("Applied", "True"))
+    same = await world.writer.update(obj, reported("Applied", "True"))
     assert metadata(same)["resourceVersion"] == metadata(written)["resourceVersion"], "there was nothing to write"
 
 
 async def test_who_has_no_objection_is_not_waited_for(world: StatusWorld) -> None:
     obj = await world.managed_resource()
-    assert not world.later(obj, said("Applied", "True"))
+    assert not world.later(obj, reported("Applied", "True"))
     world.advise()
     world.healthy = True
-    assert not world.later(obj, said("Applied", "True"))
+    assert not world.later(obj, reported("Applied", "True"))
 
 
 async def test_a_write_waits_until_the_advisers_have_settled(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    assert world.later(obj, said("Applied", "True"))
+    assert world.later(obj, reported("Applied", "True"))
     world.writer.reconsider(key(obj))
     await asyncio.sleep(0.1)
     assert await world.written() == {}
@@ -135,7 +135,7 @@ async def test_a_write_waits_until_the_advisers_have_settled(world: StatusWorld)
 async def test_a_write_does_not_wait_for_ever(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    assert world.later(obj, said("Applied", "True"), patience=SHORT)
+    assert world.later(obj, reported("Applied", "True"), patience=SHORT)
     await world.until_written({"Applied": "True", "Healthy": "False"})
 
 
@@ -147,10 +147,10 @@ async def test_a_write_waits_the_longer_the_slower_answers_are(
         world.writer = StatusWriter(Client(transport, user_agent="test"), world.store)
         obj = await world.managed_resource()
         for text in ("1", "2"):
-            obj = await world.writer.update(obj, said("Progressing", text))
+            obj = await world.writer.update(obj, reported("Progressing", text))
         assert 3.0 < world.writer.patience <= 30.0
         world.advise()
-        assert world.later(obj, said("Applied", "True"), patience=0.0)
+        assert world.later(obj, reported("Applied", "True"), patience=0.0)
         await asyncio.sleep(0.1)
         world.healthy = True
         world.writer.reconsider(key(obj))
@@ -161,18 +161,18 @@ async def test_a_write_waits_the_longer_the_slower_answers_are(
 async def test_what_waits_is_expected_and_goes_out_with_what_comes_after_it(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    assert world.later(obj, said("Applied", "True"))
+    assert world.later(obj, reported("Applied", "True"))
     expected = world.writer.expected(obj)
     assert (condition(expected, "Applied") or {}).get("status") == "True"
     assert await world.written() == {}
-    await world.writer.update(expected, said("Other", "True"))
+    await world.writer.update(expected, reported("Other", "True"))
     assert await world.written() == {"Applied": "True", "Other": "True", "Healthy": "False"}
 
 
 async def test_what_waits_is_written_at_the_end(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    assert world.later(obj, said("Applied", "True"))
+    assert world.later(obj, reported("Applied", "True"))
     await world.writer.flush()  # it gives the write a moment, but no more
     await world.until_written({"Applied": "True", "Healthy": "False"})
 
@@ -180,7 +180,7 @@ async def test_what_waits_is_written_at_the_end(world: StatusWorld) -> None:
 async def test_a_write_that_fails_later_is_reported(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
-    assert world.later(obj, said("Applied", "True"))
+    assert world.later(obj, reported("Applied", "True"))
     await world.delete("ManagedResource", "mr")
     await world.writer.flush()
     await soon(lambda: world.failures, "a failure")
@@ -189,9 +189,9 @@ async def test_a_write_that_fails_later_is_reported(world: StatusWorld) -> None:
 
 async def test_others_writes_are_not_overwritten(world: StatusWorld) -> None:
     obj = await world.managed_resource()
-    foreign = said("Foreign", "True")(obj.get("status") or {})
+    foreign = reported("Foreign", "True")(obj.get("status") or {})
     await world.patch("ManagedResource", "mr", {"status": foreign}, subresource="status")
-    await world.writer.update(obj, said("Applied", "True"))
+    await world.writer.update(obj, reported("Applied", "True"))
     assert await world.written() == {"Foreign": "True", "Applied": "True"}
 
 
@@ -202,7 +202,7 @@ async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(
     await world.delete("ManagedResource", "mr")
     await world.managed_resource()
     with pytest.raises(Conflict):
-        await writer.update(former, said("Applied", "True"))
+        await writer.update(former, reported("Applied", "True"))
     assert await world.written() == {}
 
 
@@ -211,10 +211,10 @@ async def test_nothing_is_said_of_what_is_not_of_its_writers_any_more(world: Sta
     writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW), still=lambda obj: not labels(obj))
     obj = await world.managed_resource()
     await world.patch("ManagedResource", "mr", {"metadata": {"annotations": {"a": "b"}}})
-    await writer.update(obj, said("Applied", "True"))
+    await writer.update(obj, reported("Applied", "True"))
     await world.patch("ManagedResource", "mr", {"metadata": {"labels": {"is-of": "others"}}})
     with pytest.raises(Overtaken):
-        await writer.update(obj, said("Applied", "False"))
+        await writer.update(obj, reported("Applied", "False"))
     assert await world.written() == {"Applied": "True"}
 
 
@@ -228,9 +228,9 @@ async def test_fields_are_written_if_they_say_something_new(world: StatusWorld) 
 
 async def test_a_list_is_written_as_a_whole(world: StatusWorld) -> None:
     obj = await world.managed_resource()
-    long = {"conditions": said("A", "True")(said("B", "True")({}))["conditions"]}
+    long = {"conditions": reported("A", "True")(reported("B", "True")({}))["conditions"]}
     written = await world.writer.write(obj, long)
-    short = said("B", "False")({})["conditions"]
+    short = reported("B", "False")({})["conditions"]
     written = await world.writer.write(written, {"conditions": short})
     assert [(each["type"], each["status"]) for each in written["status"]["conditions"]] == [("B", "False")]
 

@@ -245,7 +245,7 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("requested", "message"),
     [
         ({"account": ""}, 'the annotation "serviceaccount.resources.gardener.cloud/name" is missing'),
         ({"TOKEN_EXPIRATION_DURATION": "90s"}, "no token is valid for less than 10m"),
@@ -256,9 +256,9 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
     ],
 )
 async def test_what_can_not_be_is_reported_before_anything_is_done(
-    asked: dict[str, str], message: str, world: RequestorWorld
+    requested: dict[str, str], message: str, world: RequestorWorld
 ) -> None:
-    await world.ask(**asked)  # type: ignore[arg-type]
+    await world.ask(**requested)  # type: ignore[arg-type]
     async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
         await until_idle(loop)
@@ -287,19 +287,19 @@ async def test_a_refusal_of_the_api_server_is_reported(world: RequestorWorld) ->
 
 
 async def test_a_restart_requests_nothing_that_is_still_good(world: RequestorWorld) -> None:
-    asked = [await world.ask(f"t-{number}") for number in range(5)]
+    requested = [await world.ask(f"t-{number}") for number in range(5)]
     async with world.requestor() as loop:
-        for key in asked:
+        for key in requested:
             await world.until_token(key.name)
         await until_idle(loop)
     mark = world.audit.mark()
     for _ in range(2):
         async with world.requestor() as loop:
-            await look_again(loop, *asked)
+            await look_again(loop, *requested)
     calls = world.calls(since=mark)
-    assert world.requests() == len(asked)
+    assert world.requests() == len(requested)
     assert calls.get(("patch", "secrets"), 0) == 0
-    assert calls[("create", "tokenreviews")] >= len(asked)
+    assert calls[("create", "tokenreviews")] >= len(requested)
 
 
 async def test_own_writes_and_other_news_lead_to_no_requests(world: RequestorWorld) -> None:
@@ -336,21 +336,21 @@ async def test_a_token_that_somebody_removes_is_replaced(data: dict[str, str | N
 
 async def test_jumps_of_the_clock_neither_renew_nor_delay(world: RequestorWorld) -> None:
     clock = MovableClock()
-    asked = [await world.ask(f"t-{number}", TOKEN_EXPIRATION_DURATION="10m") for number in range(20)]
+    requested = [await world.ask(f"t-{number}", TOKEN_EXPIRATION_DURATION="10m") for number in range(20)]
     async with world.requestor(clock=clock) as loop:
-        for key in asked:
+        for key in requested:
             await world.until_token(key.name)
         await until_idle(loop)
         for jump in (timedelta(days=1), timedelta(days=-1)):
             clock.jumped = jump
-            await look_again(loop, *asked)
-            assert world.requests() == len(asked)
+            await look_again(loop, *requested)
+            assert world.requests() == len(requested)
         clock.moved += timedelta(minutes=5)  # of 8, and some have passed
-        await look_again(loop, *asked)
-        assert world.requests() == len(asked)
+        await look_again(loop, *requested)
+        assert world.requests() == len(requested)
         clock.moved += timedelta(minutes=3, seconds=1)
-        await look_again(loop, *asked)
-        assert world.requests() == 2 * len(asked)
+        await look_again(loop, *requested)
+        assert world.requests() == 2 * len(requested)
 
 
 async def test_a_secret_in_deletion_gets_no_token(world: RequestorWorld) -> None:

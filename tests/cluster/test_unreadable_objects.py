@@ -140,8 +140,8 @@ async def test_a_watch_of_which_nothing_comes_is_not_behind(client: Client, name
     # It expires, as Events do, and its past is forgotten.
     await client.delete(CONFIG_MAPS, Key(namespace, "a"))
     await soon(lambda: len(store) == 0, "it to go")
-    asked = lists
-    await soon(lambda: lists > asked + 2, "it to ask again")
+    requested = lists
+    await soon(lambda: lists > requested + 2, "it to ask again")
     assert not any(doubts)
     assert not caches.history_rewound.is_set()
     with pytest.raises(NotFound):

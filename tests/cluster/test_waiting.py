@@ -139,9 +139,9 @@ async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: W
     await world.delete("ConfigMap", "a")
     name = Key(world.namespace, "a")
     after = await world.create(placed(config_map("a"), world.namespace))
-    await waiting.until_gone(CONFIG_MAPS, name, seconds=PATIENCE, its_uid=before)
+    await waiting.until_gone(CONFIG_MAPS, name, seconds=PATIENCE, expected_uid=before)
     with pytest.raises(NotInTimeError, match="it is not being deleted"):
-        await waiting.until_gone(CONFIG_MAPS, name, seconds=0.5, its_uid=uid(after))
+        await waiting.until_gone(CONFIG_MAPS, name, seconds=0.5, expected_uid=uid(after))
 
 
 async def test_of_a_kind_that_does_not_exist_nothing_is_left(world: World, waiting: Waiting) -> None:

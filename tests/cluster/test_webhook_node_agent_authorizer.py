@@ -145,8 +145,8 @@ async def test_what_an_agent_writes_into_its_node_gives_it_nothing(world: NodeWo
         ("secrets", "", "for-another-host"),
         ("leases", "coordination.k8s.io", other),
     ):
-        asked = {"verb": "get", "resource": resource, "group": group, "name": name, "namespace": "kube-system"}
-        status = await world.ask(machine, settings, **asked)
+        requested = {"verb": "get", "resource": resource, "group": group, "name": name, "namespace": "kube-system"}
+        status = await world.ask(machine, settings, **requested)
         assert not status["allowed"], name
         assert "evaluationError" not in status
         assert status.get("denied", False) is with_machines, name
@@ -154,26 +154,26 @@ async def test_what_an_agent_writes_into_its_node_gives_it_nothing(world: NodeWo
 
 async def test_a_machine_without_a_node_gets_nothing_of_one(world: NodeWorld) -> None:
     settings = world.with_machines()
-    asked = {"verb": "get", "resource": "pods", "name": "mine", "namespace": world.namespace}
-    denied = await world.ask("new", settings, **asked)
+    requested = {"verb": "get", "resource": "pods", "name": "mine", "namespace": world.namespace}
+    denied = await world.ask("new", settings, **requested)
     assert denied == {"allowed": False, "denied": True, "reason": 'no node for "new" found'}
-    unknown = await world.ask("unknown", settings, **asked)
+    unknown = await world.ask("unknown", settings, **requested)
     assert unknown["evaluationError"].startswith('500 error getting machine "unknown": machines.machine.sapcloud.io')
-    asked = {"verb": "get", "resource": "secrets", "name": "for-another-host", "namespace": "kube-system"}
-    assert (await world.ask("new", settings, **asked))["allowed"], "it is not known yet whose host it is"
+    requested = {"verb": "get", "resource": "secrets", "name": "for-another-host", "namespace": "kube-system"}
+    assert (await world.ask("new", settings, **requested))["allowed"], "it is not known yet whose host it is"
 
 
 async def test_who_only_says_that_it_will_join_learns_nothing(world: NodeWorld) -> None:
     """Whoever has a bootstrap token can get a certificate for any name that no Node has."""
     for name in (f"osc-{world.node}", "for-all", *COMMON_SECRETS, "shoot-access-cluster-admin"):
-        asked = {"verb": "get", "resource": "secrets", "name": name, "namespace": "kube-system"}
-        assert await world.ask("to-come", WITHOUT_MACHINES, **asked) == NO_OPINION
+        requested = {"verb": "get", "resource": "secrets", "name": name, "namespace": "kube-system"}
+        assert await world.ask("to-come", WITHOUT_MACHINES, **requested) == NO_OPINION
 
 
 async def test_a_broken_secret_is_an_error_without_its_content(world: NodeWorld) -> None:
     broken = {"data": encoded({KEY: "[secret"})}
     await world.patch("Secret", f"osc-{world.node}", broken, namespace="kube-system")
-    asked = {"verb": "get", "resource": "secrets", "name": "for-all", "namespace": "kube-system"}
-    status = await world.ask("m1", world.with_machines(), **asked)
+    requested = {"verb": "get", "resource": "secrets", "name": "for-all", "namespace": "kube-system"}
+    status = await world.ask("m1", world.with_machines(), **requested)
     name = f"kube-system/osc-{world.node}"
     assert status["evaluationError"] == f'500 {KEY} of secret "{name}" is no OperatingSystemConfig'

@@ -78,8 +78,8 @@ async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_
     assert entry["webhook"] == "high-availability-config"
     assert entry["setting"] == "webhooks.highAvailabilityConfig.enabled"
     await asyncio.to_thread(server.wait_for_log, "Asked for a path that no webhook has")
-    asked = [message for message in server.messages() if message.startswith("Asked for")]
-    assert len(asked) == 2
+    requested = [message for message in server.messages() if message.startswith("Asked for")]
+    assert len(requested) == 2
 
 
 async def test_reviews_are_not_logged_one_by_one(server: WebhookProcess) -> None:

@@ -103,7 +103,7 @@ REFUSED = Said()
 """The connection was closed, with an alert or without."""
 
 
-def said(server: WebhookProcess, sent: bytes) -> Said:
+def reported(server: WebhookProcess, sent: bytes) -> Said:
     kinds: list[int] = []
     hello = b""
     for kind, record in _records(server, sent):
@@ -144,7 +144,7 @@ def _records(server: WebhookProcess, sent: bytes) -> Iterator[tuple[int, bytes]]
 def agreed_ciphers(server: WebhookProcess) -> list[int]:
     """All that TLS 1.2 is spoken with, in the server's order if it has one."""
     left, found = list(ALL_CIPHERS), list[int]()
-    while (cipher := said(server, client_hello(TLS12, left)).cipher) is not None:
+    while (cipher := reported(server, client_hello(TLS12, left)).cipher) is not None:
         found.append(cipher)
         left.remove(cipher)
     return found
@@ -156,18 +156,18 @@ def agreed_ciphers(server: WebhookProcess) -> list[int]:
 @pytest.mark.parametrize("version", [SSL3, TLS10, TLS11])
 def test_old_versions_are_refused(server: WebhookProcess, version: int) -> None:
     ciphers = ALL_CIPHERS[:256] + sorted(GOOD_EC)
-    assert said(server, client_hello(version, ciphers)) == REFUSED
-    assert said(server, client_hello(TLS12, ciphers)).version == TLS12
+    assert reported(server, client_hello(version, ciphers)) == REFUSED
+    assert reported(server, client_hello(TLS12, ciphers)).version == TLS12
 
 
 def test_the_first_message_of_ssl_2_is_refused(server: WebhookProcess) -> None:
     body = b"\1\0\2" + struct.pack(">HHH", 3, 0, 16) + b"\7\0\xc0" + os.urandom(16)
-    assert said(server, struct.pack(">H", 0x8000 | len(body)) + body) == REFUSED
+    assert reported(server, struct.pack(">H", 0x8000 | len(body)) + body) == REFUSED
 
 
 def test_old_versions_are_refused_in_the_list_of_versions_as_well(server: WebhookProcess) -> None:
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC), versions=(TLS11, TLS10, SSL3))) == REFUSED
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC), versions=(TLS12, TLS11))).version == TLS12
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC), versions=(TLS11, TLS10, SSL3))) == REFUSED
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC), versions=(TLS12, TLS11))).version == TLS12
 
 
 @pytest.mark.parametrize(("version", "name"), [("TLSv1_2", "TLSv1.2"), ("TLSv1_3", "TLSv1.3")])
@@ -185,8 +185,8 @@ def test_new_versions_are_taken(server: WebhookProcess, version: str, name: str)
 
 def test_a_client_that_was_made_to_fall_back_is_answered_by_an_alert(server: WebhookProcess) -> None:
     """To speak TLS 1.2 with one that knows 1.3 leaves a mark in the server's random bytes; to retry is refused."""
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC))).random.endswith(b"DOWNGRD\1")
-    assert said(server, client_hello(TLS12, [*sorted(GOOD_EC), FALLBACK])) == REFUSED
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC))).random.endswith(b"DOWNGRD\1")
+    assert reported(server, client_hello(TLS12, [*sorted(GOOD_EC), FALLBACK])) == REFUSED
 
 
 # --- what TLS 1.2 is spoken with
@@ -216,16 +216,16 @@ def test_it_is_the_same_with_an_rsa_key(cluster: Cluster) -> None:
 
 
 def test_weak_curves_are_refused(server: WebhookProcess) -> None:
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC), groups=WEAK_GROUPS)) == REFUSED
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC), groups=(*WEAK_GROUPS, 23))).cipher in GOOD_EC
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC), groups=WEAK_GROUPS)) == REFUSED
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC), groups=(*WEAK_GROUPS, 23))).cipher in GOOD_EC
 
 
 def test_nothing_is_compressed(server: WebhookProcess) -> None:
-    assert said(server, client_hello(TLS12, sorted(GOOD_EC), compression=b"\1\0")).compression == 0
+    assert reported(server, client_hello(TLS12, sorted(GOOD_EC), compression=b"\1\0")).compression == 0
 
 
 def test_no_certificate_of_the_client_is_asked_for_and_one_changes_nothing(server: WebhookProcess) -> None:
-    messages = said(server, client_hello(TLS12, sorted(GOOD_EC))).messages
+    messages = reported(server, client_hello(TLS12, sorted(GOOD_EC))).messages
     assert SERVER_HELLO_DONE in messages
     assert CERTIFICATE_REQUEST not in messages
     foreign = Authority.create("foreign").issue_client("system:masters")
@@ -234,7 +234,7 @@ def test_no_certificate_of_the_client_is_asked_for_and_one_changes_nothing(serve
     files = foreign.write(directory, "foreign")
     context.load_cert_chain(files.certificate, files.key)
     with _connected(server, context) as connection:
-        assert b'"allowed":true' in _asked(connection)
+        assert b'"allowed":true' in _requested(connection)
 
 
 # --- sessions
@@ -256,7 +256,7 @@ def test_no_tickets_are_given_out(server: WebhookProcess, version: str) -> None:
     context = trusting()
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     with _connected(server, context) as connection:
-        assert b'"allowed":true' in _asked(connection)
+        assert b'"allowed":true' in _requested(connection)
         session = connection.session
     assert session is None or not session.has_ticket
 
@@ -297,7 +297,7 @@ def test_only_http_1_is_spoken(server: WebhookProcess, offered: list[str], chose
         context.set_alpn_protocols(offered)
     with _connected(server, context) as connection:
         assert connection.selected_alpn_protocol() == chosen
-        assert b'"allowed":true' in _asked(connection)
+        assert b'"allowed":true' in _requested(connection)
 
 
 def test_plain_http_gets_no_answer_and_harms_no_client(server: WebhookProcess) -> None:
@@ -313,7 +313,7 @@ def test_plain_http_gets_no_answer_and_harms_no_client(server: WebhookProcess) -
         assert b"HTTP/" not in answer
     assert '"level":"error"' not in server.log
     with _connected(server, trusting()) as connection:
-        assert b'"allowed":true' in _asked(connection)
+        assert b'"allowed":true' in _requested(connection)
 
 
 def _connected(server: WebhookProcess, context: ssl.SSLContext) -> ssl.SSLSocket:
@@ -321,7 +321,7 @@ def _connected(server: WebhookProcess, context: ssl.SSLContext) -> ssl.SSLSocket
     return context.wrap_socket(plain, server_hostname=HOST)
 
 
-def _asked(connection: ssl.SSLSocket) -> bytes:
+def _requested(connection: ssl.SSLSocket) -> bytes:
     head = f"POST {SECCOMP} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n"
     connection.sendall(f"{head}Content-Length: {len(POD_REVIEW)}\r\n\r\n".encode() + POD_REVIEW)
     answer = b""

@@ -88,7 +88,7 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
     mount_certificate(process, cluster)
     with process:
         process.wait_until_ready()
-        install_and_wait(process, cluster, asked="seccomp-profile")
+        install_and_wait(process, cluster, requested="seccomp-profile")
         yield process
 
 
@@ -203,9 +203,9 @@ def entries(request: pytest.FixtureRequest, cluster: Cluster, server: WebhookPro
     """Pods come to one webhook after another, or to the one for all."""
     way: str = request.param
     if way == "combined":
-        install_and_wait(server, cluster, "--combined", asked="pods")
+        install_and_wait(server, cluster, "--combined", requested="pods")
     else:
-        install_and_wait(server, cluster, asked="seccomp-profile")
+        install_and_wait(server, cluster, requested="seccomp-profile")
     return way
 
 

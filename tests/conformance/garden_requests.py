@@ -89,12 +89,12 @@ def _requested(case: Case, garden: Sequence[Object]) -> Outcome:
     kind = _KINDS[api_version, kind_name]
     wanted = {"name": name, **({"namespace": namespace or _NAMESPACE} if kind.resource.namespaced else {})}
     old = next(obj for obj in garden if obj["kind"] == kind_name and wanted.items() <= metadata(obj).items())
-    asked = _asked(kind, garden, case, who)
+    requested = _asked(kind, garden, case, who)
     if request["verb"] == "delete":
-        return asked.delete(old)
+        return requested.delete(old)
     body = {"spec": {"seedName": request["seed"]}} if request["verb"] == "bind" else request["body"]
     new = _merged(old, body)
-    return asked.update_status(old, new) if request.get("sub") == "status" else asked.update(old, new)
+    return requested.update_status(old, new) if request.get("sub") == "status" else requested.update(old, new)
 
 
 def _asked(kind: Kind, garden: Sequence[Object], case: Case, who: str) -> Asked:

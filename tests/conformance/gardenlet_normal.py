@@ -155,11 +155,11 @@ class GardenletNormal(ObjectNormal):
 
     def request(self, csr: Object) -> Object:
         """Of a certificate."""
-        asked = x509.load_pem_x509_csr(base64.b64decode(csr["spec"]["request"]))
-        key, spec = asked.public_key(), csr["spec"]
+        requested = x509.load_pem_x509_csr(base64.b64decode(csr["spec"]["request"]))
+        key, spec = requested.public_key(), csr["spec"]
         names = [
             str(each.value)
-            for extension in asked.extensions
+            for extension in requested.extensions
             if isinstance(extension.value, x509.SubjectAlternativeName)
             for each in extension.value
         ]
@@ -169,7 +169,7 @@ class GardenletNormal(ObjectNormal):
                 "name": csr["metadata"]["name"],
                 **{name: spec.get(name) for name in ("signerName", "usages", "expirationSeconds", "username")},
                 "groups": sorted(spec.get("groups") or ()),
-                **_subject(asked.subject),
+                **_subject(requested.subject),
                 "SANs": names,
                 "key": f"{'EC' if isinstance(key, ec.EllipticCurvePublicKey) else 'RSA'}PublicKey",
                 "conditions": [{name: each.get(name) for name in ("type", "status", "reason")} for each in conditions],
@@ -237,8 +237,8 @@ class GardenletNormal(ObjectNormal):
 
 
 def common_names(csr: Object) -> list[str]:
-    asked = x509.load_pem_x509_csr(base64.b64decode(csr["spec"]["request"]))
-    names: list[str] = _subject(asked.subject)["CN"]
+    requested = x509.load_pem_x509_csr(base64.b64decode(csr["spec"]["request"]))
+    names: list[str] = _subject(requested.subject)["CN"]
     return names
 
 

@@ -109,10 +109,10 @@ class Site:
         """A user with a certificate of the cluster's own signer."""
         key, request = ec.generate_private_key(ec.SECP256R1()), f"made-{secrets.token_hex(5)}"
         pem = signing_request(name, organizations=organizations, dns=dns, private_key=key)
-        asked = csr_object(pem, name=request, signer=CLIENT, usages=["client auth"])
+        requested = csr_object(pem, name=request, signer=CLIENT, usages=["client auth"])
         if seconds is not None:
-            asked["spec"]["expirationSeconds"] = seconds
-        await self.decide(await self.client.create(CERTIFICATE_SIGNING_REQUESTS, asked), "Approved")
+            requested["spec"]["expirationSeconds"] = seconds
+        await self.decide(await self.client.create(CERTIFICATE_SIGNING_REQUESTS, requested), "Approved")
 
         async def issued() -> str:
             live = await self.client.get(CERTIFICATE_SIGNING_REQUESTS, request)

@@ -51,7 +51,7 @@ class Operation:
     hibernated: as the status says in the end.
     """
 
-    said: Sequence[Said]
+    reported: Sequence[Said]
     before: Mapping[str, Condition]
     after: Mapping[str, Condition]
     hibernated: bool
@@ -59,7 +59,7 @@ class Operation:
     @property
     def running(self) -> list[frozenset[str]]:
         """Names of the tasks that ran, at one moment after the other."""
-        return [frozenset(each.description.split(", ")) for each in self.said[2:-2]]
+        return [frozenset(each.description.split(", ")) for each in self.reported[2:-2]]
 
     @property
     def tasks(self) -> set[str]:
@@ -90,21 +90,21 @@ def said_by(states: Sequence[Object]) -> list[Said]:
     return found
 
 
-def deviations(said: Sequence[Said], phase: str, *, tasks: set[str]) -> Iterator[str]:
+def deviations(reported: Sequence[Said], phase: str, *, tasks: set[str]) -> Iterator[str]:
     """How this operation does not go as the recorded one. Args: tasks: names of those that may run in it."""
-    theirs = recorded(phase).said
-    for of, ours, expected in (("first", said[0], theirs[0]), ("last", said[-1], theirs[-1])):
+    theirs = recorded(phase).reported
+    for of, ours, expected in (("first", reported[0], theirs[0]), ("last", reported[-1], theirs[-1])):
         if ours != expected:
             yield f"the {of} value is {ours}, and not {expected}"
-    if kinds := {each.type for each in said} - {each.type for each in theirs}:
+    if kinds := {each.type for each in reported} - {each.type for each in theirs}:
         yield f"types are {kinds}"
-    if {each.state for each in said[:-1]} != {each.state for each in theirs[:-1]}:
-        yield f"states are {[each.state for each in said]}"
-    if sorted(each.progress for each in said) != [each.progress for each in said]:
-        yield f"the progress goes back: {[each.progress for each in said]}"
-    if len(set(said)) != len(said):
+    if {each.state for each in reported[:-1]} != {each.state for each in theirs[:-1]}:
+        yield f"states are {[each.state for each in reported]}"
+    if sorted(each.progress for each in reported) != [each.progress for each in reported]:
+        yield f"the progress goes back: {[each.progress for each in reported]}"
+    if len(set(reported)) != len(reported):
         yield "something is said again after something else"
-    for each in said[1:-1]:
+    for each in reported[1:-1]:
         texts = {theirs[1].description, theirs[-2].description}
         if each.description not in texts and (unknown := set(each.description.split(", ")) - tasks):
             yield f"{unknown} runs"

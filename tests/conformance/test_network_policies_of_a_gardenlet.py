@@ -48,19 +48,19 @@ SERVICES = [
 def as_the_original(service: Object) -> Iterator[Object]:
     """Release v1.104, which does not follow Istio's routes, and needs no pods."""
     own, name = service["metadata"]["namespace"], service["metadata"]["name"]
-    said = {mark.removeprefix(PREFIX): value for mark, value in annotations(service).items()}
+    reported = {mark.removeprefix(PREFIX): value for mark, value in annotations(service).items()}
     entries: list[tuple[str, Any, str, str]] = [
         (p["protocol"], p.get("targetPort", p["port"]), "", "") for p in spec(service)["ports"]
     ]
-    for mark, value in said.items():
+    for mark, value in reported.items():
         if mark.endswith("-allowed-ports"):
             alias = mark.removeprefix("from-").removesuffix("-allowed-ports")
             entries += [(p["protocol"], p["port"], f"-via-{alias}", alias) for p in json.loads(value)]
-    selectors = json.loads(said.get("namespace-selectors", "[]"))
+    selectors = json.loads(reported.get("namespace-selectors", "[]"))
     for other, namespace in NAMESPACES.items():
         if other != own and not any(matches_label_selector(each, labels(namespace)) for each in selectors):
             continue
-        elsewhere = "" if other == own else f"{said.get('pod-label-selector-namespace-alias', own)}-"
+        elsewhere = "" if other == own else f"{reported.get('pod-label-selector-namespace-alias', own)}-"
         for protocol, port, via, alias in entries:
             stem = f"{name}-{protocol.lower()}-{port}"
             label = {f"{PREFIX}to-{elsewhere}{alias or stem}": "allowed"}
@@ -74,8 +74,8 @@ def as_the_original(service: Object) -> Iterator[Object]:
                 f"ingress-to-{stem}{via}{ends[0]}",
                 f"egress-to-{ends[1]}{stem}{via}",
             )
-    if "from-world-to-ports" in said:
-        ports = json.loads(said["from-world-to-ports"])
+    if "from-world-to-ports" in reported:
+        ports = json.loads(reported["from-world-to-ports"])
         listed = " ".join(f"{port['protocol']}/{port['port']}" for port in ports)
         text = (
             f"Allows ingress traffic from everywhere to ports [{listed}] for pods selected by the {own}/{name} service"

@@ -344,7 +344,7 @@ def test_an_operation_begins_and_ends_as_recorded(phase: str) -> None:
     begun = status.begun(shoot, kind, gardener={"version": "1"}, technical_id="", now=NOW)
     ended = status.succeeded(shoot, {}, kind, rolled_out=shoot, now=NOW)
     ours = [tuple(each["lastOperation"][name] for name in _SAID) for each in (begun, ended)]
-    assert ours == [tuple(recorded(phase).said[i]) for i in (0, -1)]
+    assert ours == [tuple(recorded(phase).reported[i]) for i in (0, -1)]
     assert ended["hibernated"] is recorded(phase).hibernated
 
 
@@ -359,7 +359,7 @@ def test_a_flow_begins_and_ends_as_recorded(phase: str) -> None:
         for task in tasks:
             walk.end(task)
     texts.append((walk.snapshot().progress, walk.snapshot().description))
-    assert texts == [recorded(phase).said[i][2:] for i in (1, -2)]
+    assert texts == [recorded(phase).reported[i][2:] for i in (1, -2)]
 
 
 @pytest.mark.parametrize("phase", RECONCILIATIONS)

@@ -135,8 +135,8 @@ def test_rotations_go_through_the_recorded_phases() -> None:
     for moment in rotated:
         step = "start" if moment.endswith("-prepared") else "complete"
         operation = f"{moment.rpartition('-')[0]}-{step}"
-        asked = {**shoot, "metadata": {"annotations": {"gardener.cloud/operation": operation}}}
-        begun = {**shoot, "status": shoot["status"] | rotation.begun(asked, now=NOW)}
+        requested = {**shoot, "metadata": {"annotations": {"gardener.cloud/operation": operation}}}
+        begun = {**shoot, "status": shoot["status"] | rotation.begun(requested, now=NOW)}
         shoot = {**shoot, "status": begun["status"] | rotation.ended(begun, begun["status"], now=NOW)}
         timeless = json.loads(re.sub(r'"2026-[^"]*"', '"<time>"', json.dumps(shoot["status"]["credentials"])))
         assert timeless == status_of_the_shoot(moment)["credentials"]

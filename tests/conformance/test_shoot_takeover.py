@@ -104,11 +104,11 @@ async def test_its_keys_and_certificates_are_used_as_they_are(
         await world.create(each)
     before = {metadata(each)["name"]: each for each in await world.list("Secret")}
     rotation = rotations({"status": status(moment)}, has_static_kubeconfig=False)
-    asked = rotation.asked((*authorities_of_a_shoot(has_workers=False), SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY))
+    requested = rotation.requested((*authorities_of_a_shoot(has_workers=False), SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY))
     mark = audit.mark()
     async with connected(cluster, f"{PROGRAM}/1") as own:
         manager = await SecretsManager.open(
-            own, world.namespace, clock=lambda: ROTATED + timedelta(days=1), asked=asked
+            own, world.namespace, clock=lambda: ROTATED + timedelta(days=1), requested=requested
         )
         await generate_all(manager, moment)
         await manager.clean_up()
@@ -190,7 +190,7 @@ def webhook(place: PlayedPlace) -> Iterator[None]:
             "resources": ["deployments", "statefulsets", "horizontalpodautoscalers"],
             "operations": ["CREATE", "UPDATE"],
         }
-        asked = {
+        requested = {
             "name": "high-availability.example.com",
             "clientConfig": {"url": f"{server.url}/webhooks/high-availability-config", "caBundle": bundle},
             "rules": [rule],
@@ -198,7 +198,7 @@ def webhook(place: PlayedPlace) -> Iterator[None]:
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
         }
-        place.garden.create(MUTATING_WEBHOOKS, WEBHOOK, webhooks=[asked])
+        place.garden.create(MUTATING_WEBHOOKS, WEBHOOK, webhooks=[requested])
         yield
 
 

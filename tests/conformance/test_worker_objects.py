@@ -357,7 +357,7 @@ def comparable(obj: Object) -> Object:
         ]
         return {**obj, "spec": {**spec, "units": units, "files": [without_content(each) for each in spec["files"]]}}
     if obj["kind"] == "ConfigMap" or obj["metadata"]["name"] == HASHES:
-        return {**obj, "data": {name: said(name, content) for name, content in obj["data"].items()}}
+        return {**obj, "data": {name: reported(name, content) for name, content in obj["data"].items()}}
     return obj
 
 
@@ -372,7 +372,7 @@ def without_content(file: Object) -> Object:
     return {**file, "content": {"inline": inline if inline["encoding"] == "" else "b64"}} if inline else file
 
 
-def said(name: str, content: str) -> Any:
+def reported(name: str, content: str) -> Any:
     return without_zeros(yaml.safe_load(content)) if name.endswith(".yaml") or name == "pools" else content
 
 

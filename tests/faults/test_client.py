@@ -490,11 +490,11 @@ class LostError(KubeError):
 
 
 async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespace: str) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
     doing = ""
 
     def guard() -> float:
-        asked.append(doing)
+        requested.append(doing)
         return 30.0
 
     client = Client(transport, user_agent="client-test", write_guard=guard)
@@ -521,7 +521,7 @@ async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespac
         CONFIG_MAPS, Selection(namespace), resource_version="0", timeout_seconds=60, idle_timeout=60
     ):
         pass
-    assert asked == ["create", "replace", "patch", "apply", "delete", "delete collection"]
+    assert requested == ["create", "replace", "patch", "apply", "delete", "delete collection"]
 
 
 async def test_a_guard_that_refuses_keeps_the_write_back(transport: Opened, proxy: FaultProxy, namespace: str) -> None:
@@ -659,12 +659,12 @@ def test_a_request_that_is_cancelled_has_closed_its_connection(
     async def play() -> None:
         async with made_by(load_kubeconfig(cluster.kubeconfig)) as transport:
             client = Client(transport, user_agent="client-test")
-            asked = asyncio.create_task(client.request("GET", f"/api/v1/namespaces/{namespace}/secrets?{lasting}"))
+            requested = asyncio.create_task(client.request("GET", f"/api/v1/namespaces/{namespace}/secrets?{lasting}"))
             await client.get(NAMESPACES, "default")
             await asyncio.sleep(0.2)
-            asked.cancel()
-            await asyncio.wait({asked})
-            assert asked.cancelled()
+            requested.cancel()
+            await asyncio.wait({requested})
+            assert requested.cancelled()
 
     gc.collect()
     with warnings.catch_warnings(record=True) as warned:

@@ -119,8 +119,8 @@ class Life:
             finally:
                 is_done.set()
 
-        asked, answered = await asyncio.gather(flows(), repeated(self.cluster, provider, provide))
-        return asked, answered
+        requested, answered = await asyncio.gather(flows(), repeated(self.cluster, provider, provide))
+        return requested, answered
 
     async def _flow(self, client: MortalClient) -> None:
         """What has not been done; a phase that was begun is done from its top."""
@@ -146,16 +146,16 @@ class Life:
         assert finalizers(self.made)
 
     async def move_away(self, objects: ExtensionObjects) -> None:
-        asked = await objects.migrate(INFRASTRUCTURE, self.name)
-        assert asked is not None
-        await objects.wait_until_migrated(asked)
+        requested = await objects.migrate(INFRASTRUCTURE, self.name)
+        assert requested is not None
+        await objects.wait_until_migrated(requested)
 
     async def delete_moved(self, objects: ExtensionObjects) -> None:
         await self.delete(objects, left=self.network)
 
     async def restore(self, objects: ExtensionObjects) -> None:
-        asked = await objects.restore(INFRASTRUCTURE, self.manifest(), Left({"state": {"network": self.network}}))
-        restored = await objects.wait(asked)
+        requested = await objects.restore(INFRASTRUCTURE, self.manifest(), Left({"state": {"network": self.network}}))
+        restored = await objects.wait(requested)
         assert at(restored, "status", "nodesCIDR") == at(self.made, "status", "nodesCIDR")
 
     async def change(self, objects: ExtensionObjects) -> None:
@@ -175,10 +175,10 @@ class Life:
 async def test_whoever_ends_at_any_write_what_is_asked_is_done_once_and_what_moves_is_kept(
     seed: Cluster, tmp_path: Path
 ) -> None:
-    asked, answered = await Life(seed, tmp_path / "undisturbed").play()
+    requested, answered = await Life(seed, tmp_path / "undisturbed").play()
     moments = [
         {side: Moment(number=number, carried_out=carried_out)}
-        for side, writes in (("gardenlet", asked), ("provider", answered))
+        for side, writes in (("gardenlet", requested), ("provider", answered))
         for number in range(1, writes + 1)
         for carried_out in (False, True)
         if FULL or carried_out == bool(number % 2)

@@ -183,7 +183,7 @@ async def without_news_of(
             yield proxy, loop
 
 
-async def asked(proxy: FaultProxy, loop: ControlLoop, path: str) -> None:
+async def requested(proxy: FaultProxy, loop: ControlLoop, path: str) -> None:
     """Returns when the API server has been asked, and what follows from it is done."""
     await soon(lambda: any(path in e.request.path and e.answer == 200 for e in _reads(proxy)), f"{path} to be read")
     await until_idle(loop)
@@ -212,7 +212,7 @@ async def test_a_seed_is_not_lost_as_long_as_its_lease_is_renewed(garden: Garden
         garden.patch(LEASES, seed, renewed, namespace=LEASE_NAMESPACE)
         # Has the Seed looked at.
         place.patch(SEEDS, seed, {"status": {"conditions": [condition | times | {"message": "n"}]}}, status=True)
-        await asked(proxy, loop, f"/leases/{seed}")
+        await requested(proxy, loop, f"/leases/{seed}")
         assert (condition_of(place.get(SEEDS, seed), "GardenletReady") or {})["status"] == "True"
     garden.delete(LEASES, seed, namespace=LEASE_NAMESPACE)
     place.remove()

@@ -262,10 +262,10 @@ class Renewal:
     def is_done(self) -> bool:
         seed, life = self.entry.registered(), self.life()
         is_renewed = self.entry.stored().content != self.first and not annotations(self.entry.secret(KUBECONFIG))
-        said = (condition(seed, GARDENLET_CERTIFICATE) or {})["message"] == said_of(life, now=utc_now()).message
+        reported = (condition(seed, GARDENLET_CERTIFICATE) or {})["message"] == said_of(life, now=utc_now()).message
         return (
             is_renewed
-            and said
+            and reported
             and at(seed, "status", "clientCertificateExpirationTimestamp") == format_time(life.until)
         )
 
@@ -304,7 +304,7 @@ async def test_a_certificate_is_renewed_once_wherever_that_ended(
     ]
     for moment in moments(len(writes)):
         again = await lived(scene(garden).live, monkeypatch, moment)
-        asked = again.count(writes[0])
+        requested = again.count(writes[0])
         # Once the new one is stored, none is asked for any more.
         is_stored = moment.number > 2 or moment == Moment(number=2, carried_out=True)
-        assert asked == (1 if is_stored else 2), (moment, again)
+        assert requested == (1 if is_stored else 2), (moment, again)

@@ -132,8 +132,8 @@ class SeedWorld(World):
         assert FOREIGN not in policies.values()
         autoscaler = await self.get(VERTICAL_POD_AUTOSCALERS, "v")
         assert (at(autoscaler, "spec", "updatePolicy", "evictionRequirements") or []) == requirements
-        said = condition(self.place.get(SEEDS, self.place.name), "SeedSystemComponentsHealthy") or {}
-        assert (said.get("status"), said.get("reason")) == ("False", reason)
+        reported = condition(self.place.get(SEEDS, self.place.name), "SeedSystemComponentsHealthy") or {}
+        assert (reported.get("status"), reported.get("reason")) == ("False", reason)
         foreign = await self.get(NETWORK_POLICIES, TO_DNS, namespace=self.other)
         assert (spec(foreign), await self.names_of_policies(self.other)) == (FOREIGN, {TO_DNS})
         return True

@@ -44,12 +44,12 @@ def state(play: ManagedSeedPlay) -> Object:
         "backup": play.backup() is not None,
         "managed seed": None
         if live is None
-        else (finalizers(live), play.said()[:2], at(live, "status", "observedGeneration")),
+        else (finalizers(live), play.reported()[:2], at(live, "status", "observedGeneration")),
     }
 
 
 def is_deployed(play: ManagedSeedPlay) -> bool:
-    return play.said()[:2] == ("True", "Reconciled")
+    return play.reported()[:2] == ("True", "Reconciled")
 
 
 def is_gone(play: ManagedSeedPlay) -> bool:
@@ -69,7 +69,7 @@ async def test_a_gardenlet_is_deployed_and_removed_whoever_dies_meanwhile(
 ) -> None:
     async def played(to_deploy: Moment | None, to_remove: Moment | None) -> tuple[list[str], list[str], list[Object]]:
         play = ManagedSeedPlay(garden, cluster)
-        lives = Lives(monkeypatch=monkeypatch, at_work=play.parent_at_work, said=play.said)
+        lives = Lives(monkeypatch=monkeypatch, at_work=play.parent_at_work, reported=play.reported)
         try:
             play.create()
             deploying = await lives.lived(lambda: is_deployed(play), to_deploy)

@@ -301,12 +301,12 @@ async def test_what_strangers_answer_is_no_absence(place: SeedPlace, tmp_path: P
             for proxies in ([to_garden], [to_seed], [to_garden, to_seed]):
                 await answered_by_strangers(proxies)
                 # While a pass goes on, too.
-                asked = place.operate("reconcile")
+                requested = place.operate("reconcile")
                 await asyncio.sleep(1)
                 for each in proxies:
                     each.rules.clear()
                     each.drop_all_connections()
-                await asyncio.to_thread(partial(place.finished, generation=asked))
+                await asyncio.to_thread(partial(place.finished, generation=requested))
                 await asyncio.to_thread(beats, place.garden, place.name, gardenlet)
                 assert identities(place) == before
             assert gardenlet.process.poll() is None

@@ -230,8 +230,8 @@ async def _step(calm: Undisturbed, play: Play, step: Step, moment: Moment | None
 async def test_extensions_see_that_it_goes_on_before_they_are_asked_anything(stage: Stage, hold_up: HoldUp) -> None:
     for step, written in stage.writes.items():
         (first, *_) = [number for number, each in enumerate(written) if each.resource == CLUSTERS.plural]
-        asked = [number for number, each in enumerate(written) if _is_of_extension(each)]
-        assert first < min(asked), (step, written)
+        requested = [number for number, each in enumerate(written) if _is_of_extension(each)]
+        assert first < min(requested), (step, written)
 
 
 async def test_what_is_there_is_not_created_to_find_out(stage: Stage, hold_up: HoldUp) -> None:

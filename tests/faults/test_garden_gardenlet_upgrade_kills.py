@@ -41,7 +41,7 @@ def state(upgraded: Upgraded) -> Object:
         "kubeconfig": upgraded.find(SECRETS, "gardenlet-kubeconfig"),
         "token": upgraded.token() is not None,
         "asked": annotations(upgraded.gardenlet),
-        "said": upgraded.said()[:2],
+        "said": upgraded.reported()[:2],
         "observed": at(upgraded.gardenlet, "status", "observedGeneration"),
     }
 
@@ -51,12 +51,12 @@ async def test_a_gardenlet_is_installed_anew_whoever_dies_meanwhile(
 ) -> None:
     async def played(moment: Moment | None) -> tuple[list[str], Object]:
         upgraded = Upgraded(garden, seed_cluster, registry)
-        lives = Lives(monkeypatch=monkeypatch, at_work=upgraded.at_work, said=upgraded.said)
+        lives = Lives(monkeypatch=monkeypatch, at_work=upgraded.at_work, reported=upgraded.reported)
         try:
             upgraded.store_kubeconfig()
             upgraded.create(image={"repository": "r", "tag": "v1"})
             upgraded.renew()
-            is_done = lambda: upgraded.said()[:2] == DEPLOYED and not annotations(upgraded.gardenlet)  # noqa: E731
+            is_done = lambda: upgraded.reported()[:2] == DEPLOYED and not annotations(upgraded.gardenlet)  # noqa: E731
             return await lives.lived(is_done, moment), state(upgraded)
         finally:
             upgraded.remove()

@@ -33,8 +33,11 @@ def _review(body: bytes) -> None:
     except Unreadable as error:
         assert 400 <= error.code < 500
         return
-    asked = review.attributes
-    assert all(isinstance(text, str) for text in (asked.user, asked.verb, asked.resource, asked.name, *asked.groups))
+    requested = review.attributes
+    assert all(
+        isinstance(text, str)
+        for text in (requested.user, requested.verb, requested.resource, requested.name, *requested.groups)
+    )
 
 
 def _operating_system_config(content: bytes) -> None:

@@ -87,21 +87,21 @@ def seeds() -> Iterator[bytes]:
 
 def target(data: bytes) -> None:
     choices = Choices(data)
-    asked = choices.of(_asked())
-    kind = asked.kind
+    requested = choices.of(_requested())
+    kind = requested.kind
     first = _edited(kind, choices.of(_bases(kind.resource)), choices, choices.byte() % _MOST_EDITS)
-    created = asked.create(first)
+    created = requested.create(first)
     if _is_accepted(created):
-        again = asked.create(created.object)
+        again = requested.create(created.object)
         assert (again.status, again.object) == (None, created.object)
-        _stays(asked, created.object)
-    _ratcheted(kind, asked, created.object)
+        _stays(requested, created.object)
+    _ratcheted(kind, requested, created.object)
     second = _edited(kind, created.object, choices, 1 + choices.byte() % 3)
-    updated = asked.update(created.object, second)
+    updated = requested.update(created.object, second)
     if _is_accepted(updated):
-        _stays(asked, updated.object)
-    asked.update_status(created.object, second)
-    asked.delete(second)
+        _stays(requested, updated.object)
+    requested.update_status(created.object, second)
+    requested.delete(second)
 
 
 def _is_accepted(outcome: Outcome) -> bool:
@@ -109,20 +109,20 @@ def _is_accepted(outcome: Outcome) -> bool:
     return outcome.status is None
 
 
-def _stays(asked: Asked, stored: Object) -> None:
-    unchanged = asked.update(stored, stored)
+def _stays(requested: Asked, stored: Object) -> None:
+    unchanged = requested.update(stored, stored)
     assert unchanged.status is None, (unchanged.message, stored)
     # An operation that was asked for at the creation begins, and counts, with the next write.
     assert unchanged.object == stored or operation_of(stored), stored
 
 
-def _ratcheted(kind: Kind, asked: Asked, stored: Object) -> None:
+def _ratcheted(kind: Kind, requested: Asked, stored: Object) -> None:
     """Whatever is stored: who adds a label is not refused for the rest."""
     if errors(kind.definition.schema, stored) or not _has_shape(kind, stored):
         return
     labelled = copied(stored)
     labelled["metadata"]["labels"] = {**(stored["metadata"].get("labels") or {}), "fuzz": "x"}
-    outcome = asked.update(stored, labelled)
+    outcome = requested.update(stored, labelled)
     assert outcome.status is None, (outcome.message, stored)
 
 
@@ -138,7 +138,7 @@ def _has_shape(kind: Kind, obj: Object) -> bool:
 
 
 @cache
-def _asked() -> Sequence[Asked]:
+def _requested() -> Sequence[Asked]:
     return [Asked(kind, garden=_GARDEN) for kind in KINDS]
 
 

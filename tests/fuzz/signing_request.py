@@ -52,8 +52,8 @@ def is_approved(data: bytes) -> bool:
     decision = at_once(decide(csr, _KNOWN, Rules()))
     if isinstance(decision, Approval):
         items = oracle.items(pem)
-        asked = oracle.Request(user=user, signer=signer, usages=usages, items=items)
-        assert oracle.may_be_approved(asked, _CLUSTER), asked
+        requested = oracle.Request(user=user, signer=signer, usages=usages, items=items)
+        assert oracle.may_be_approved(requested, _CLUSTER), requested
     if not isinstance(decision, NoOpinion):
         text = message(decision, signer=signer)
         assert not isinstance(decision, Denial) or decision.reason
@@ -73,19 +73,19 @@ def seeds() -> Iterator[bytes]:
         (1, 4, 2, {"common_names": f"{_AGENT}m", "organizations": ["gardener.cloud:node-agents"]}),
         (1, 0, 1, {"common_names": f"{_USERS[6]}", "organizations": ["gardener.cloud:system:shoots"]}),
     ]
-    for signer, user, usages, asked in good:
+    for signer, user, usages, requested in good:
         choice = bytes([1 | signer << 1 | user << 2 | usages << 5])
-        yield choice + signing_request(**asked)
+        yield choice + signing_request(**requested)
         for group in ("acme:oncall-admins", "system:masters"):
-            yield choice + signing_request(**{**asked, "organizations": [*asked["organizations"], group]})
-            yield choice + signing_request(**{**asked, "organizations": [group, *asked["organizations"]]})
+            yield choice + signing_request(**{**requested, "organizations": [*requested["organizations"], group]})
+            yield choice + signing_request(**{**requested, "organizations": [group, *requested["organizations"]]})
         for kind in (NameOID.ORGANIZATIONAL_UNIT_NAME, NameOID.SERIAL_NUMBER, NameOID.USER_ID):
-            yield choice + signing_request(**asked, subject=[x509.NameAttribute(kind, "x")])
+            yield choice + signing_request(**requested, subject=[x509.NameAttribute(kind, "x")])
         for name in (x509.DNSName("b"), x509.RFC822Name("a@b"), x509.UniformResourceIdentifier("spiffe://a/b")):
-            yield choice + signing_request(**asked, others=[name])
-        yield choice + signing_request(**asked, extensions=[x509.BasicConstraints(ca=True, path_length=None)])
+            yield choice + signing_request(**requested, others=[name])
+        yield choice + signing_request(**requested, extensions=[x509.BasicConstraints(ca=True, path_length=None)])
         for other in range(len(_USAGES)):
-            yield bytes([1 | signer << 1 | user << 2 | other << 5]) + signing_request(**asked)
+            yield bytes([1 | signer << 1 | user << 2 | other << 5]) + signing_request(**requested)
 
 
 def _packed(der: bytes) -> bytes:

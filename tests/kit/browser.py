@@ -34,7 +34,7 @@ def launched() -> Iterator[Browser]:
 def opening(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
     """Opens pages. At the end nothing was asked of anybody else, and the browser had nothing to complain about."""
     contexts: list[BrowserContext] = []
-    asked: list[str] = []
+    requested: list[str] = []
     complaints: list[str] = []
 
     def open_page(path: str = "/", *, clock: bool = False, **options: object) -> Page:
@@ -42,7 +42,7 @@ def opening(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
         context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requested.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if clock:
@@ -54,5 +54,5 @@ def opening(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         assert context.cookies() == []
         context.close()
-    assert [each for each in asked if not each.startswith(f"{url}/")] == []
+    assert [each for each in requested if not each.startswith(f"{url}/")] == []
     assert complaints == []

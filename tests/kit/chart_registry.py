@@ -80,8 +80,8 @@ class FakeRegistry:
         if self.elsewhere and "blobs" in request.path and not is_elsewhere:
             return web.Response(status=307, headers={"Location": f"{self.elsewhere}{request.path}?signature=s3cret"})
         if self.token and not is_elsewhere and given != f"Bearer {self.token}":
-            asked = f'Bearer realm="{request.scheme}://{request.host}/token",service="r"'
-            return web.Response(status=401, headers={"WWW-Authenticate": asked})
+            requested = f'Bearer realm="{request.scheme}://{request.host}/token",service="r"'
+            return web.Response(status=401, headers={"WWW-Authenticate": requested})
         kind, name = request.path.split("/")[-2:]
         content = (self.blobs if kind == "blobs" else self.tags).get(name)
         if content is None:

@@ -147,14 +147,18 @@ class MirrorPlace:
         # As a clock that goes a little ahead: times are of seconds.
         moment, generation = at or utc_now() + timedelta(seconds=1), metadata(live)["generation"]
         for each, fields in (("Processing", {}), (state, {"lastError": error, **status})):
-            said = {"observedGeneration": generation, "lastOperation": _operation(operation, each, moment), **fields}
-            live = self.garden.patch(resource, name, {"status": said}, namespace=namespace, status=True)
+            reported = {
+                "observedGeneration": generation,
+                "lastOperation": _operation(operation, each, moment),
+                **fields,
+            }
+            live = self.garden.patch(resource, name, {"status": reported}, namespace=namespace, status=True)
         return live
 
     def let_go(self, resource: Resource, name: str = "", *, namespace: str = "") -> None:
         self.garden.patch(resource, name or self.name, {"metadata": {"finalizers": None}}, namespace=namespace)
 
-    async def asked(
+    async def requested(
         self, resource: Resource, name: str = "", *, namespace: str = "", operation: str = "reconcile"
     ) -> Object:
         """The object, once it is asked for an operation."""
@@ -210,8 +214,8 @@ class MirrorPlace:
 
 
 def _operation(kind: str, state: str, at: datetime) -> Object:
-    said = {"type": kind, "state": state, "progress": 100, "description": "d"}
-    return {**said, "lastUpdateTime": format_time(at)}
+    reported = {"type": kind, "state": state, "progress": 100, "description": "d"}
+    return {**reported, "lastUpdateTime": format_time(at)}
 
 
 def last_state(obj: Object | None) -> tuple[str, str]:

@@ -64,17 +64,17 @@ class Upgraded(InstalledGardenlet):
     def gardenlet(self) -> Object:
         return self.place.get(GARDENLETS, self.name)
 
-    def said(self) -> tuple[str, str, str]:
+    def reported(self) -> tuple[str, str, str]:
         found = condition(self.gardenlet, "GardenletReconciled") or {}
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
     async def until_said(self, status: str, reason: str, message: str = "") -> None:
         def is_said() -> bool:
-            found = self.said()
+            found = self.reported()
             observed = at(self.gardenlet, "status", "observedGeneration")
             return found[:2] == (status, reason) and message in found[2] and observed == self._generation
 
-        await soon(is_said, f"the condition to be {status}, {reason}", state=self.said)
+        await soon(is_said, f"the condition to be {status}, {reason}", state=self.reported)
 
     @property
     def _generation(self) -> int:

@@ -97,19 +97,19 @@ class ManagedSeedPlay(InstalledGardenlet):
     def managed_seed(self) -> Object | None:
         return self.place.find(MANAGED_SEEDS, self.name)
 
-    def said(self, of_type: str = "SeedRegistered") -> tuple[str, str, str]:
+    def reported(self, of_type: str = "SeedRegistered") -> tuple[str, str, str]:
         found = condition(self.managed_seed or {}, of_type) or {}
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
     async def until_said(self, status: str, reason: str, message: str = "", of_type: str = "SeedRegistered") -> None:
         def is_said() -> bool:
-            found = self.said(of_type)
+            found = self.reported(of_type)
             assert found[:2] == (status, reason), found
             assert message in found[2], found
             live = self.managed_seed or {}
             return bool(at(live, "status", "observedGeneration") == metadata(live).get("generation"))
 
-        await soon(is_said, f"{of_type} to be {status}, {reason}", passing=(AssertionError,), state=self.said)
+        await soon(is_said, f"{of_type} to be {status}, {reason}", passing=(AssertionError,), state=self.reported)
 
     # --- what there is
 

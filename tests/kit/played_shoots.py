@@ -71,11 +71,11 @@ class ShootsAt(Clusters):
     def __init__(self, connection: Connection) -> None:
         super().__init__(user_agent="test", component="gardenlet")
         self._connection = connection
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         """Servers that were to be talked to."""
 
     def open(self, endpoint: Endpoint) -> Connected:
-        self.asked.append(endpoint.connection.server)
+        self.requested.append(endpoint.connection.server)
         return super().open(replace(endpoint, connection=self._connection))
 
 
@@ -248,7 +248,7 @@ class LeftShoot:
             self.is_gone, "the Shoot to go", state=lambda: self.find(resources.SHOOTS, self.name, namespace=NAMESPACE)
         )
 
-    def said(self) -> str:
+    def reported(self) -> str:
         """What Events say was left behind."""
         listed = self.place.cluster.api.get(EVENTS.path(namespace=NAMESPACE))["items"]
         own = [each for each in listed if each["involvedObject"]["name"] == self.name]
@@ -303,8 +303,8 @@ async def _rolls_out(client: Client, resource: Resource, obj: Object) -> None:
         "conditions": [each | {"reason": reason} for each, reason in zip(conditions, reasons, strict=True)],
         **(dict.fromkeys(fields, count) if count else {}),
     }
-    said = {"conditions": _bare((obj.get("status") or {}).get("conditions"))}
-    if {**(obj.get("status") or {}), **said} != status:
+    reported = {"conditions": _bare((obj.get("status") or {}).get("conditions"))}
+    if {**(obj.get("status") or {}), **reported} != status:
         await _say(client, resource, obj, {**dict.fromkeys(fields), **status})  # none of those that were, if it sleeps
 
 
@@ -348,8 +348,8 @@ async def _operates_etcd(client: Client, resource: Resource, obj: Object) -> Non
     counts = dict.fromkeys(("replicas", "readyReplicas", "currentReplicas", "updatedReplicas"), count)
     ready = {"status": "Ready", "reason": "Played", "lastTransitionTime": metadata(live)["creationTimestamp"]}
     members = [{"name": f"{metadata(live)['name']}-{number}", **ready} for number in range(count)] if count > 1 else []
-    said = {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
-    return await _say(client, resource, live, said | ({"members": members} if members else {}))
+    reported = {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
+    return await _say(client, resource, live, reported | ({"members": members} if members else {}))
 
 
 async def applies(client: Client, resource: Resource, obj: Object) -> None:

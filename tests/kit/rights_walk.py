@@ -54,11 +54,11 @@ class Granted:
     rights: dict[tuple[str, str, str], list[frozenset[str]]]
     """By group, resource and verb: names of objects, empty for all."""
 
-    def permits(self, asked: Attributes) -> bool:
-        resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-        resources = (resource, "*", *([f"*/{asked.subresource}"] if asked.subresource else []))
-        found = product({asked.group, "*"}, resources, {asked.verb, "*"})
-        return any(not names or asked.name in names for each in found for names in self.rights.get(each, ()))
+    def permits(self, requested: Attributes) -> bool:
+        resource = f"{requested.resource}/{requested.subresource}" if requested.subresource else requested.resource
+        resources = (resource, "*", *([f"*/{requested.subresource}"] if requested.subresource else []))
+        found = product({requested.group, "*"}, resources, {requested.verb, "*"})
+        return any(not names or requested.name in names for each in found for names in self.rights.get(each, ()))
 
 
 def granted(garden: Garden, namespace: str, user: str, group: str = "system:authenticated") -> Granted:

@@ -27,8 +27,8 @@ def managed_seed(name: str, registered: str = "True", **options: Any) -> Object:
 
 
 def seed(name: str, *, conditions: dict[str, str] | None = None, **options: Any) -> Object:
-    said = {"GardenletReady": "True", "SeedSystemComponentsHealthy": "True", **(conditions or {})}
-    status = {"conditions": [{"type": each, "status": status} for each, status in said.items()]}
+    reported = {"GardenletReady": "True", "SeedSystemComponentsHealthy": "True", **(conditions or {})}
+    status = {"conditions": [{"type": each, "status": status} for each, status in reported.items()]}
     return _object(SEEDS, name, status, **options)
 
 

@@ -85,10 +85,10 @@ def install(server: WebhookProcess, cluster: Cluster, *arguments: str, port: int
     return command("configurations", server, cluster, url, trust, "--install", *arguments)
 
 
-def install_and_wait(server: WebhookProcess, cluster: Cluster, *arguments: str, asked: str) -> None:
+def install_and_wait(server: WebhookProcess, cluster: Cluster, *arguments: str, requested: str) -> None:
     """Installs the configurations, and returns when a pod comes to that webhook: all entries take effect at once."""
     install(server, cluster, *arguments)
-    series = f'controller_runtime_webhook_requests_total{{code="200",webhook="/webhooks/{asked}"}}'
+    series = f'controller_runtime_webhook_requests_total{{code="200",webhook="/webhooks/{requested}"}}'
     before = server.metric(series) or 0
 
     def is_asked() -> bool:
@@ -158,9 +158,9 @@ class Balancer:
     async def _look(self) -> None:
         """What kubelet and EndpointSlices do."""
         while True:
-            asked = list(self.replicas)
-            reported = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in asked))
-            ready = [each for each, (status, _) in zip(asked, reported, strict=True) if status == 200]
+            requested = list(self.replicas)
+            reported = await asyncio.gather(*(asyncio.to_thread(each.probe) for each in requested))
+            ready = [each for each, (status, _) in zip(requested, reported, strict=True) if status == 200]
             self._ready = [each for each in ready if each in self.replicas]
             await asyncio.sleep(0.1)
 

@@ -200,7 +200,7 @@ class Stage:
         if len(ours) != _OBJECTS or any(o["data"]["version"] != str(self._version) for o in ours.values()):
             return False
         uids = {name: o["metadata"]["uid"] for name, o in ours.items()}
-        self._anew = sum(self._uids.get(name, uid) != uid for name, uid in uids.items())
+        self._recreated = sum(self._uids.get(name, uid) != uid for name, uid in uids.items())
         self._uids = uids
         return True
 
@@ -234,7 +234,7 @@ class Stage:
         found = [
             f"{restarts} restart{'s' * (restarts != 1)} of the agent{why}" if restarts else "",
             f"{errors} errors logged" if errors else "",
-            f"{self._anew} objects made anew" if self._anew else "",
+            f"{self._recreated} objects made anew" if self._recreated else "",
         ]
         return ", ".join(filter(None, found)) or "nothing"
 

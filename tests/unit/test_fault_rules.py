@@ -91,7 +91,7 @@ def test_probability_hits_its_share_and_repeats_with_the_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("reported", "message"),
     [
         ({"methods": "GET"}, "Rule.methods: must be a tuple of DELETE, GET, .*, not 'GET'"),
         ({"methods": ("LIST",)}, "Rule.methods: .* not .'LIST'"),
@@ -102,9 +102,9 @@ def test_probability_hits_its_share_and_repeats_with_the_seed() -> None:
         ({"fault": RepeatEvents(), "watch": False}, "Rule.watch: .* repeated-events strikes watches only"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> None:
+def test_a_rule_that_makes_no_sense_is_refused(reported: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Rule(**{"fault": Reset(), **said})
+        Rule(**{"fault": Reset(), **reported})
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ CASES = {
 }
 ALERTS = {name: alert for each in MONITORED for name, alert in alerts(each).items()}
 DASHBOARDS = {name: dashboard for each in MONITORED for name, dashboard in dashboards(each).items()}
-QUERIES = [(each, asked) for each in MONITORED for asked in queries(each)]
+QUERIES = [(each, requested) for each in MONITORED for requested in queries(each)]
 of_all_queries = pytest.mark.parametrize(("of", "asked"), QUERIES, ids=lambda value: getattr(value, "where", ""))
 
 SECTIONS = re.findall(r"^### (\w+)\n\n\*(\w+)", ALERTS_PAGE, re.MULTILINE)
@@ -94,18 +94,18 @@ def test_labels_are_described_as_they_are() -> None:
 
 
 @of_all_queries
-def test_a_query_reads_series_that_exist_by_labels_that_they_have(of: Monitored, asked: Query) -> None:
-    assert asked.reads
-    for series in asked.reads:
+def test_a_query_reads_series_that_exist_by_labels_that_they_have(of: Monitored, requested: Query) -> None:
+    assert requested.reads
+    for series in requested.reads:
         assert series.metric in KNOWN
         assert series.matchers.keys() <= KNOWN[series.metric] | OF_TARGETS, series.text
-    assert asked.groups_by <= OF_TARGETS.union(*(KNOWN[series.metric] for series in asked.reads))
+    assert requested.groups_by <= OF_TARGETS.union(*(KNOWN[series.metric] for series in requested.reads))
 
 
 @of_all_queries
-def test_a_query_is_about_this_program_alone(of: Monitored, asked: Query) -> None:
+def test_a_query_is_about_this_program_alone(of: Monitored, requested: Query) -> None:
     """Others have metrics of the same names."""
-    for series in asked.reads:
+    for series in requested.reads:
         assert series.metric == "ALERTS" or series.matchers["job"] == f'="{of.job}"'
 
 
@@ -130,11 +130,11 @@ def test_an_alert_says_what_is_wrong_and_where_to_read_on(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [query for each in MONITORED for query in alert_queries(each)], ids=lambda asked: asked.where
+    "asked", [query for each in MONITORED for query in alert_queries(each)], ids=lambda requested: requested.where
 )
-def test_an_alert_shows_labels_that_it_has(asked: Query) -> None:
-    shown = set(re.findall(r"\$labels\.(\w+)", ALERTS[asked.where]["annotations"]["description"]))
-    assert shown <= (asked.groups_by or OF_TARGETS)
+def test_an_alert_shows_labels_that_it_has(requested: Query) -> None:
+    shown = set(re.findall(r"\$labels\.(\w+)", ALERTS[requested.where]["annotations"]["description"]))
+    assert shown <= (requested.groups_by or OF_TARGETS)
 
 
 def test_every_alert_is_explained_with_its_severity_in_the_order_of_the_rules() -> None:
@@ -214,9 +214,9 @@ def test_variables_in_queries_are_declared_and_all_used() -> None:
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_choices_of_variables_come_from_series_that_exist(name: str) -> None:
     for variable in DASHBOARDS[name]["templating"]["list"][1:]:
-        asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
-        assert asked is not None
-        series, label = asked.groups()
+        requested = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
+        assert requested is not None
+        series, label = requested.groups()
         (read,) = query(variable["name"], series).reads
         assert {label, *read.matchers} <= KNOWN[read.metric] | OF_TARGETS
 

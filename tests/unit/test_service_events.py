@@ -98,6 +98,8 @@ class _ManyEvents(Client):
 
 async def test_of_many_events_only_the_latest_are_kept() -> None:
     client = _ManyEvents()
-    said = await warnings_about(client, Key("n", "s"))
-    assert [line.rpartition(" ")[2] for line in said.splitlines()[1:]] == [f"49:{second}" for second in range(5, 10)]
+    reported = await warnings_about(client, Key("n", "s"))
+    assert [line.rpartition(" ")[2] for line in reported.splitlines()[1:]] == [
+        f"49:{second}" for second in range(5, 10)
+    ]
     assert client.most_kept <= 3 * 10 + SHOWN

@@ -84,20 +84,20 @@ class _WrongType(ValueError):
 
 def _attributes(spec: Object, api_version: str) -> Attributes:
     resource = spec.get("resourceAttributes")
-    asked = _part(spec, "resourceAttributes" if resource is not None else "nonResourceAttributes")
+    requested = _part(spec, "resourceAttributes" if resource is not None else "nonResourceAttributes")
     return Attributes(
         user=_text(spec, "user"),
         groups=tuple(_texts(spec, "groups" if api_version == V1 else "group")),
         is_resource_request=resource is not None,
-        path=_text(asked, "path") if resource is None else "",
-        verb=_text(asked, "verb"),
-        namespace=_text(asked, "namespace"),
-        group=_text(asked, "group"),
-        resource=_text(asked, "resource"),
-        subresource=_text(asked, "subresource"),
-        name=_text(asked, "name"),
-        field_selector=_selector(_part(asked, "fieldSelector")),
-        label_selector=_selector(_part(asked, "labelSelector")),
+        path=_text(requested, "path") if resource is None else "",
+        verb=_text(requested, "verb"),
+        namespace=_text(requested, "namespace"),
+        group=_text(requested, "group"),
+        resource=_text(requested, "resource"),
+        subresource=_text(requested, "subresource"),
+        name=_text(requested, "name"),
+        field_selector=_selector(_part(requested, "fieldSelector")),
+        label_selector=_selector(_part(requested, "labelSelector")),
     )
 
 

@@ -99,16 +99,16 @@ class Access:
 
     @contextlib.asynccontextmanager
     async def _turn_of(self, user: str) -> AsyncIterator[None]:
-        asked = self._users.setdefault(user, _Asked())
-        if asked.count >= MOST_WAITING:
+        requested = self._users.setdefault(user, _Asked())
+        if requested.count >= MOST_WAITING:
             raise Refusal(Errored(429, f"too many requests at a time that need rights: limit is {MOST_WAITING}"))
-        asked.count += 1
+        requested.count += 1
         try:
-            async with asked.at_once:
+            async with requested.at_once:
                 yield
         finally:
-            asked.count -= 1
-            if not asked.count:
+            requested.count -= 1
+            if not requested.count:
                 self._users.pop(user, None)
 
     async def wrong(self, user: User, contents: Iterable[Content]) -> list[Finding]:
@@ -147,7 +147,7 @@ class Access:
     def _remember(self, question: _Question, allowed: bool) -> None:
         now = self._clock()
         if len(self._answers) >= MOST_ANSWERS:
-            self._answers = {asked: answer for asked, answer in self._answers.items() if answer[0] > now}
+            self._answers = {requested: answer for requested, answer in self._answers.items() if answer[0] > now}
         if len(self._answers) >= MOST_ANSWERS:
             self._answers.clear()
         self._answers[question] = (now + BELIEVED_SECONDS, allowed)
@@ -159,8 +159,8 @@ def _question(user: User, right: Right) -> _Question:
 
 
 def _review(user: User, right: Right) -> Object:
-    asked = attributes(
+    requested = attributes(
         right.verb, right.resource, subresource=right.subresource, namespace=right.namespace, name=right.name
     )
-    asked["version"] = right.resource.version
-    return review(asked, user=user.name, groups=user.groups, uid=user.uid, extra=user.extra)
+    requested["version"] = right.resource.version
+    return review(requested, user=user.name, groups=user.groups, uid=user.uid, extra=user.extra)

@@ -157,14 +157,14 @@ async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluat
     Raises:
         KubeError: the API server refused a request, or could not be reached.
     """
-    asked = set[Missed]()
+    requested = set[Missed]()
     while True:
         seen = lookups.of_request()
         result = await offloaded(partial(evaluate, seen))
-        new = seen.missed - asked
+        new = seen.missed - requested
         if not new or not await access.finds(request.user, lookups, new):
             return result
-        asked |= new
+        requested |= new
 
 
 def _unanswered(error: Exception) -> Answer:

@@ -113,8 +113,8 @@ def condition_of(installations: Iterable[Object]) -> Condition:
             groups[kind][text(metadata(installation).get("name"))] = message
     for kind, found in groups.items():
         if found:
-            reason, said = _BAD[kind]
-            return Condition(EXTENSIONS_READY, "False", reason, f"{said}: {_listed(found)}")
+            reason, reported = _BAD[kind]
+            return Condition(EXTENSIONS_READY, "False", reason, f"{reported}: {_listed(found)}")
     return Condition(EXTENSIONS_READY, "True", "AllExtensionsReady", _READY)
 
 
@@ -133,10 +133,10 @@ def _listed(messages: Mapping[str, str]) -> str:
     return f"map[{' '.join(f'{name}:{messages[name]}' for name in sorted(messages))}]"
 
 
-def said(installation: Object) -> list[tuple[object, ...] | None]:
+def reported(installation: Object) -> list[tuple[object, ...] | None]:
     """Return the fields that the Seed's condition depends on."""
     found = (condition(installation, kind) for kind in _GOOD)
     return [None if each is None else (each.get("status"), each.get("reason"), each.get("message")) for each in found]
 
 
-_is_changed: Predicate[Object] = changed("spec.seedRef.name", said)
+_is_changed: Predicate[Object] = changed("spec.seedRef.name", reported)

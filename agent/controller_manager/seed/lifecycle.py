@@ -195,7 +195,7 @@ class Reconciler:
         self._conditions = SeedConditions(context, seeds)
         self._statuses = StatusWriter(context.garden.client, shoots)
         self._renewed: FirstSeen[str] = FirstSeen()
-        self._asked: dict[str, datetime] = {}
+        self._requested: dict[str, datetime] = {}
         """Time of the last request for a new certificate, by Seed."""
         self._unsummed: dict[str, tuple[int, datetime]] = {}
         """Seeds whose phase does not follow from their conditions: version, and time since it is known."""
@@ -203,7 +203,7 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Result:
         seed = self._seeds.get(key)
         if seed is None or not is_reported(seed):
-            self._asked.pop(key.name, None)
+            self._requested.pop(key.name, None)
             self._unsummed.pop(key.name, None)
             self._renewed.forget(key.name)
             return Done()
@@ -212,7 +212,7 @@ class Reconciler:
             await self._look(key.name)
             lapses = self._lapses(key.name)
         if lapses is not None and lapses > self._clock():
-            self._asked.pop(key.name, None)
+            self._requested.pop(key.name, None)
             return self._at(lapses, await self._sum_up(seed))
         if not is_unknown(seed):
             log.info("The Seed is lost: its Lease has not been renewed in time")
@@ -295,12 +295,12 @@ class Reconciler:
         managed_seed = self._managed_seeds.get(Key(NAMESPACE, name))
         if managed_seed is None:
             return None
-        again = self._asked[name] + _ASKED_AGAIN if name in self._asked else now
+        again = self._requested[name] + _ASKED_AGAIN if name in self._requested else now
         if again <= now:
             if keys.OPERATION not in annotations(managed_seed):
                 log.info("The certificate of the gardenlet has expired; its ManagedSeed is to be reconciled")
                 await self._api.operate(MANAGED_SEEDS, name, keys.OPERATION_RECONCILE, namespace=NAMESPACE)
-            self._asked[name] = now
+            self._requested[name] = now
             again = now + _ASKED_AGAIN
         return again
 

@@ -269,10 +269,10 @@ class Reconciler:
             await self.mirror.confirm_and_delete(extension)
             extension = await self.mirror.find(place)
         if extension is not None and (error := last_error(extension)):
-            said = text(error.get("description"))
-            self.recorder.event(entry, "Warning", "DeleteError", said)
-            await self.status.failed(entry, operations.DELETE, said, error=error)
-            raise ReconcileError(said)
+            reported = text(error.get("description"))
+            self.recorder.event(entry, "Warning", "DeleteError", reported)
+            await self.status.failed(entry, operations.DELETE, reported, error=error)
+            raise ReconcileError(reported)
         if extension is not None:
             await self.status.processing(entry, operations.DELETE, started)
             return RequeueAfter(_GOES_SECONDS)
@@ -305,5 +305,7 @@ def _is_being_restored(extension: Object | None) -> bool:
     """Whether a restoration is the latest operation requested from the extension."""
     if extension is None:
         return False
-    asked = annotations(extension).get(OPERATION)
-    return asked == OPERATION_RESTORE or (not asked and last_operation(extension).get("type") == operations.RESTORE)
+    requested = annotations(extension).get(OPERATION)
+    return requested == OPERATION_RESTORE or (
+        not requested and last_operation(extension).get("type") == operations.RESTORE
+    )

@@ -90,8 +90,8 @@ def bucket_problem(bucket: Object) -> str:
     observed, generation = integer(at(bucket, "status", "observedGeneration")), operations.generation(bucket)
     if observed != generation:
         return f"observed generation of associated BackupBucket outdated ({observed}/{generation})"
-    if asked := annotations(bucket).get(keys.OPERATION):
-        return f'gardener operation "{asked}" of associated BackupBucket is not yet picked up by controller'
+    if requested := annotations(bucket).get(keys.OPERATION):
+        return f'gardener operation "{requested}" of associated BackupBucket is not yet picked up by controller'
     if not last:
         return "associated BackupBucket did not record a last operation yet"
     state = text(last.get("state"))

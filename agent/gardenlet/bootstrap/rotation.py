@@ -93,7 +93,7 @@ class Rotation:
     _next_authority: float = 0.0
     _has_said: bool = False
     """Whether the Seed has the condition, or needs it."""
-    _said: Condition | None = None
+    _reported: Condition | None = None
 
     @property
     def name(self) -> str:
@@ -332,7 +332,7 @@ class Rotation:
 
     async def _say(self, life: Life) -> None:
         wanted = said_of(life, now=self._now(), failure=self._failure)
-        if wanted == self._said or (wanted.status == "True" and not self._failure and not self._has_said):
+        if wanted == self._reported or (wanted.status == "True" and not self._failure and not self._has_said):
             return
         with suppress(Conflict, NotFound):
             present = await self._garden.get(SEEDS, key(self.seed).name)
@@ -345,4 +345,4 @@ class Rotation:
                 meta = {"resourceVersion": metadata(present)["resourceVersion"]}
                 body = {"metadata": meta, "status": changes}
                 await self._garden.patch(SEEDS, key(present).name, body, subresource="status")
-            self._said, self._has_said = wanted, True
+            self._reported, self._has_said = wanted, True

@@ -58,9 +58,9 @@ async def certificate_for(client: Client, holder: Holder, *, seconds: int | None
     """
     key = make_key()
     name, until = request_name(public_key(key), holder), pace.now() + ATTEMPT_SECONDS
-    asked = signing_request(name, make_request(key, holder), seconds=seconds)
+    requested = signing_request(name, make_request(key, holder), seconds=seconds)
     try:
-        made = await pace.patiently(f"create {_called(name)}", lambda: _create(client, asked), until=until)
+        made = await pace.patiently(f"create {_called(name)}", lambda: _create(client, requested), until=until)
         log.info("Waiting for the approval of a certificate for the garden", request=name)
         content = await _waited_for(client, made, pace=pace, until=until)
         read_pair(content, key_pem(key))
@@ -71,14 +71,14 @@ async def certificate_for(client: Client, holder: Holder, *, seconds: int | None
     return Issued(certificate=content, key=key_pem(key), request=name, user=text(spec(made).get("username")))
 
 
-async def _create(client: Client, asked: Object) -> Object:
+async def _create(client: Client, requested: Object) -> Object:
     try:
-        return await client.create(CERTIFICATE_SIGNING_REQUESTS, asked)
+        return await client.create(CERTIFICATE_SIGNING_REQUESTS, requested)
     except AlreadyExists:
         # The response to an earlier attempt may have been lost.
-        name = asked["metadata"]["name"]
+        name = requested["metadata"]["name"]
         present = await client.get(CERTIFICATE_SIGNING_REQUESTS, name)
-        if not is_same_request(present, asked):
+        if not is_same_request(present, requested):
             raise NotSigned(f"{_called(name)} is there already, and asks for something else") from None
         return present
 

@@ -121,12 +121,12 @@ async def run(
                 os.killpg(process.pid, signal.SIGKILL)
             # Its output is read to the end, since its exit is noticed only then.
             await process.communicate()
-    said = errors.decode(errors="replace")
+    reported = errors.decode(errors="replace")
     if code == REFUSED:
-        raise HelmError(f"{program} can't be run confined on this computer: {said.strip()}")
+        raise HelmError(f"{program} can't be run confined on this computer: {reported.strip()}")
     if code not in (0, 1):
         raise HelmError(f"{what} {_why(code, limits)}")
-    return Done(code, output, said)
+    return Done(code, output, reported)
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def needs(component: Component) -> Needs:
     return Needs(
         kinds=_kinds(component.made(inputs)),
         has_bundles=secrets.has_bundles,
-        images=sorted(images.asked),
+        images=sorted(images.requested),
     )
 
 
@@ -99,10 +99,10 @@ class _Secrets:
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    asked: set[str] = field(default_factory=set)
+    requested: set[str] = field(default_factory=set)
 
     def of(self, name: str, /) -> str:
-        self.asked.add(name)
+        self.requested.add(name)
         return name
 
     def of_kubernetes(self, program: str, version: str, /) -> str:

@@ -50,13 +50,13 @@ def network(inputs: Inputs) -> Object:
     Raises:
         InputError: a network is not set.
     """
-    asked = mapping(spec(inputs.shoot).get("networking"))
+    requested = mapping(spec(inputs.shoot).get("networking"))
     wanted: Object = {
-        "type": text(asked.get("type")),
+        "type": text(requested.get("type")),
         "podCIDR": inputs.pod_network,
         "serviceCIDR": inputs.service_network,
-        "ipFamilies": texts(asked.get("ipFamilies")) or _IP_FAMILIES,
+        "ipFamilies": texts(requested.get("ipFamilies")) or _IP_FAMILIES,
     }
-    if asked.get("providerConfig") is not None:
-        wanted["providerConfig"] = asked["providerConfig"]
+    if requested.get("providerConfig") is not None:
+        wanted["providerConfig"] = requested["providerConfig"]
     return made(NETWORKS, key(inputs.shoot).name, namespace=inputs.namespace, spec=wanted)

@@ -56,16 +56,16 @@ def objects(inputs: Inputs) -> Iterator[Object]:
 
 def _info(inputs: Inputs) -> Object:
     shoot, networks = inputs.shoot, inputs.networks
-    asked, window = spec(shoot), mapping(at(spec(shoot), "maintenance", "timeWindow"))
+    requested, window = spec(shoot), mapping(at(spec(shoot), "maintenance", "timeWindow"))
     found = {
-        "domain": text(at(asked, "dns", "domain")),
-        "extensions": ",".join(sorted(text(each.get("type")) for each in mappings(asked.get("extensions")))),
-        "kubernetesVersion": text(at(asked, "kubernetes", "version")),
+        "domain": text(at(requested, "dns", "domain")),
+        "extensions": ",".join(sorted(text(each.get("type")) for each in mappings(requested.get("extensions")))),
+        "kubernetesVersion": text(at(requested, "kubernetes", "version")),
         "maintenanceBegin": text(window.get("begin")),
         "maintenanceEnd": text(window.get("end")),
         "projectName": inputs.project,
-        "provider": text(at(asked, "provider", "type")),
-        "region": text(asked.get("region")),
+        "provider": text(at(requested, "provider", "type")),
+        "region": text(requested.get("region")),
         "shootName": key(shoot).name,
     }
     for name, network in (("pod", networks.pods), ("service", networks.services), ("node", networks.nodes)):

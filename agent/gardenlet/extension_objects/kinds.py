@@ -22,8 +22,8 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
         return Pending(f'gardener operation "{operation}" is not yet picked up by controller')
     if kicked and annotations(etcd).get(TIMESTAMP) != kicked:
         return Pending("somebody else has asked for something since")
-    if said := text(status.get("lastError")):
-        return Trouble(said, tuple(codes_in(said)))
+    if reported := text(status.get("lastError")):
+        return Trouble(reported, tuple(codes_in(reported)))
     generation, observed = integer(metadata(etcd).get("generation")), observed_generation(etcd)
     if observed != generation:
         return Pending(f"observed generation outdated ({observed}/{generation})")

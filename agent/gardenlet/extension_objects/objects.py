@@ -38,8 +38,8 @@ _ATTEMPTS = 5
 class ExtensionError(TerminalError):
     """An extension has not completed the request. `codes` classify the failure."""
 
-    def __init__(self, said: str, codes: tuple[str, ...] = ()) -> None:
-        super().__init__(said)
+    def __init__(self, reported: str, codes: tuple[str, ...] = ()) -> None:
+        super().__init__(reported)
         self.codes = codes
 
 
@@ -120,39 +120,41 @@ class ExtensionObjects:
             live = None if is_absent else await self._living(kind, name, read)
             read, is_absent = None, False
             if live is None:
-                asked = await self._mirror(kind).kick(operation, None)
-                await self._client.create(kind.resource, question.body(None, asked))
+                requested = await self._mirror(kind).kick(operation, None)
+                await self._client.create(kind.resource, question.body(None, requested))
             elif question.is_open(live):
-                asked = await self._mirror(kind).kick(operation, live)
-                body = question.body(live, asked)
+                requested = await self._mirror(kind).kick(operation, live)
+                body = question.body(live, requested)
                 # A failing extension may write its status faster than this request completes.
                 await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
             else:
-                asked = annotations(live)
-            return Asked(kind, name, asked.get(keys.TIMESTAMP, ""))
+                requested = annotations(live)
+            return Asked(kind, name, requested.get(keys.TIMESTAMP, ""))
 
         return await self._although_others_write(kind, name, ask)
 
-    async def scale(self, asked: Asked, replicas: int) -> Asked:
+    async def scale(self, requested: Asked, replicas: int) -> Asked:
         """Change only the number of members; the previous request must have a response.
 
         Raises:
             ReconcileError: another request has been made since.
             KubeError: the API server does not respond.
         """
-        kind, name = asked.kind, asked.name
+        kind, name = requested.kind, requested.name
 
         async def ask(*, is_last: bool) -> Asked:
             live = await self._client.get(kind.resource, name)
             if operation := annotations(live).get(keys.OPERATION):
-                raise ReconcileError(f'{asked} can\'t be scaled: gardener operation "{operation}" is not picked up yet')
-            if (noted := annotations(live).get(keys.TIMESTAMP, "")) != asked.timestamp:
                 raise ReconcileError(
-                    f'{asked} can\'t be scaled: annotation "{keys.TIMESTAMP}" is {noted or "missing"}, and not'
-                    f" {asked.timestamp}, so somebody else has asked for something"
+                    f'{requested} can\'t be scaled: gardener operation "{operation}" is not picked up yet'
+                )
+            if (noted := annotations(live).get(keys.TIMESTAMP, "")) != requested.timestamp:
+                raise ReconcileError(
+                    f'{requested} can\'t be scaled: annotation "{keys.TIMESTAMP}" is {noted or "missing"}, and not'
+                    f" {requested.timestamp}, so somebody else has asked for something"
                 )
             if spec(live).get("replicas") == replicas:
-                return asked
+                return requested
             again = kick(keys.OPERATION_RECONCILE, now=self._clock(), live=live)
             meta = {**metadata(live), "annotations": {**annotations(live), **again}}
             scaled = {**live, "metadata": meta, "spec": {**spec(live), "replicas": replicas}}
@@ -183,8 +185,8 @@ class ExtensionObjects:
         await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE, live=live)
         live = await self._client.get(kind.resource, name)
         bounded({**live, "status": {**mapping(live.get("status")), **left.status}})
-        asked = await self._mirror(kind).hand_over(live, left, namespace=name.namespace)
-        return Asked(kind, name, asked[keys.TIMESTAMP])
+        requested = await self._mirror(kind).hand_over(live, left, namespace=name.namespace)
+        return Asked(kind, name, requested[keys.TIMESTAMP])
 
     async def migrate(self, kind: Kind, name: Key) -> Asked | None:
         """Request a migration unless it is done; None if there is no object.
@@ -197,9 +199,9 @@ class ExtensionObjects:
             return None
         if is_migrated(live):
             return Asked(kind, name, "")
-        asked = await self._mirror(kind).kick(keys.OPERATION_MIGRATE, live)
-        await self._mirror(kind).annotate(live, asked)
-        return Asked(kind, name, asked[keys.TIMESTAMP])
+        requested = await self._mirror(kind).kick(keys.OPERATION_MIGRATE, live)
+        await self._mirror(kind).annotate(live, requested)
+        return Asked(kind, name, requested[keys.TIMESTAMP])
 
     async def delete(self, kind: Kind, name: Key, *, live: Object | None = None) -> str:
         """Confirm and request the deletion; return the uid of the object, empty if there is none.
@@ -246,7 +248,7 @@ class ExtensionObjects:
 
     # --- responses
 
-    async def wait(self, asked: Asked) -> Object:
+    async def wait(self, requested: Asked) -> Object:
         """Return the object once its extension has responded.
 
         Raises:
@@ -255,18 +257,18 @@ class ExtensionObjects:
         """
 
         def answer(live: Object | None) -> Answer:
-            return Pending(_ABSENT) if live is None else asked.kind.answer(live, kicked=asked.timestamp)
+            return Pending(_ABSENT) if live is None else requested.kind.answer(live, kicked=requested.timestamp)
 
-        async with self._patience(asked, f"Error while waiting for {asked} to become ready") as patience:
+        async with self._patience(requested, f"Error while waiting for {requested} to become ready") as patience:
             return await self._waiting.until_ready(
-                asked.kind.resource,
-                asked.name,
+                requested.kind.resource,
+                requested.name,
                 lambda live: patience.reason(answer(live)),
-                seconds=asked.kind.longest,
+                seconds=requested.kind.longest,
                 report=patience.report,
             )
 
-    async def wait_until_migrated(self, asked: Asked) -> None:
+    async def wait_until_migrated(self, requested: Asked) -> None:
         """Return once the extension has migrated the object, or the object is gone.
 
         Raises:
@@ -277,19 +279,19 @@ class ExtensionObjects:
         def answer(live: Object | None) -> Answer:
             if live is None or is_migrated(live):
                 return Ready()
-            return answered_error(live, kicked=asked.timestamp) or pending(live, "its extension has not let go yet")
+            return answered_error(live, kicked=requested.timestamp) or pending(live, "its extension has not let go yet")
 
-        async with self._patience(asked, f"Error while waiting for {asked} to be migrated") as patience:
+        async with self._patience(requested, f"Error while waiting for {requested} to be migrated") as patience:
             await self._waiting.until_ready(
-                asked.kind.resource,
-                asked.name,
+                requested.kind.resource,
+                requested.name,
                 lambda live: patience.reason(answer(live)),
-                seconds=asked.kind.longest,
+                seconds=requested.kind.longest,
                 report=patience.report,
                 or_gone=True,
             )
 
-    async def wait_until_gone(self, kind: Kind, name: Key, *, its_uid: str = "") -> None:
+    async def wait_until_gone(self, kind: Kind, name: Key, *, expected_uid: str = "") -> None:
         """Return once the object is gone, or if the kind is not served.
 
         `its_uid` is that of the deleted object; empty for the present one.
@@ -298,26 +300,26 @@ class ExtensionObjects:
             ExtensionError: it is not gone in time.
             KubeError: the API server does not respond.
         """
-        if not its_uid:
+        if not expected_uid:
             live = await self._waiting.find(kind.resource, name)
             if live is None:
                 return
-            its_uid = uid(live)
-        asked = Asked(kind, name, "")
+            expected_uid = uid(live)
+        requested = Asked(kind, name, "")
 
         def held(live: Object) -> str:
             return patience.reason(answered_error(live) or pending(live, held_by(live)))
 
-        async with self._patience(asked, f"Failed to delete {asked}") as patience:
+        async with self._patience(requested, f"Failed to delete {requested}") as patience:
             await self._waiting.until_gone(
-                kind.resource, name, seconds=kind.longest, its_uid=its_uid, report=patience.report, held=held
+                kind.resource, name, seconds=kind.longest, expected_uid=expected_uid, report=patience.report, held=held
             )
 
     @asynccontextmanager
-    async def _patience(self, asked: Asked, failed: str) -> AsyncIterator["_Patience"]:
+    async def _patience(self, requested: Asked, failed: str) -> AsyncIterator["_Patience"]:
         """Tolerate errors for a while; `failed` is the prefix of the final error."""
         limit = asyncio.timeout(None)
-        patience = _Patience(limit, asked.kind.severe, lambda reason: self._report(str(asked), reason))
+        patience = _Patience(limit, requested.kind.severe, lambda reason: self._report(str(requested), reason))
         try:
             async with limit:
                 yield patience
@@ -325,7 +327,7 @@ class ExtensionObjects:
             if not limit.expired():
                 raise
         except NotInTimeError:
-            patience.last = f"{patience.last}, still after {format_duration(asked.kind.longest)}"
+            patience.last = f"{patience.last}, still after {format_duration(requested.kind.longest)}"
         else:
             return
         raise ExtensionError(f"{failed}: {patience.last}", patience.codes)

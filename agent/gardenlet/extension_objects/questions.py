@@ -45,13 +45,13 @@ class Question:
             live, spec_changed=is_new, operation=self.operation, data_changed=self.data_changed
         )
 
-    def body(self, live: Object | None, asked: Mapping[str, str]) -> Object:
+    def body(self, live: Object | None, requested: Mapping[str, str]) -> Object:
         """Object to write, with the annotations of the request.
 
         Raises:
             ReconcileError: it is too large.
         """
-        meta = {**metadata(self.manifest), "annotations": {**annotations(self.manifest), **asked}}
+        meta = {**metadata(self.manifest), "annotations": {**annotations(self.manifest), **requested}}
         if live is None:
             return bounded({**self.kind.resource.type_meta, **self.manifest, "metadata": meta})
         kept = {

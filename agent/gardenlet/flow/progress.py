@@ -76,7 +76,7 @@ class Progress:
             self._news.clear()
             self._urgent.clear()
             snapshot = self._latest
-            if snapshot is None or (self._written is not None and _said(snapshot) == _said(self._written)):
+            if snapshot is None or (self._written is not None and _reported(snapshot) == _reported(self._written)):
                 continue
             self._writing = asyncio.create_task(self._try(snapshot))
             await asyncio.shield(self._writing)
@@ -105,5 +105,5 @@ class Progress:
             self._written = snapshot
 
 
-def _said(snapshot: Snapshot) -> tuple[object, ...]:
+def _reported(snapshot: Snapshot) -> tuple[object, ...]:
     return snapshot.progress, snapshot.description, snapshot.failed_before

@@ -83,11 +83,11 @@ class Recording:
 
     def wait_for(self, task: str, kind: str, name: Key, reason: str) -> None:
         """Record an object that a running task waits for, until `has` is called."""
-        entry, said = self._entries[task], _cut(reason, _LONGEST_REASON)
+        entry, reported = self._entries[task], _cut(reason, _LONGEST_REASON)
         entry.reason = _cut(f"{kind} {name}: {reason}", _LONGEST_REASON)
         if (kind, name) in entry.objects or len(entry.objects) < _MOST_OBJECTS_OF_A_TASK:
             since, _ = entry.objects.get((kind, name), (self._elapsed(), ""))
-            entry.objects[kind, name] = since, said
+            entry.objects[kind, name] = since, reported
 
     def has(self, task: str, kind: str, name: Key) -> None:
         self._entries[task].objects.pop((kind, name), None)

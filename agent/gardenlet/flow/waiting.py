@@ -30,8 +30,8 @@ class NotedWaiting(Waiting):
 
 
 def _both(report: Report, note: Callable[[str], None]) -> Report:
-    def said(reason: str) -> None:
+    def reported(reason: str) -> None:
         report(reason)
         note(reason)  # most detailed, so recorded last
 
-    return said
+    return reported

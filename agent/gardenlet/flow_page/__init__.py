@@ -22,8 +22,8 @@ def flow_page(records: FlowRecords, previews: Previews, *, host: str) -> Handler
     on_loopback = is_loopback(host)
 
     async def serve(request: web.BaseRequest) -> web.Response:
-        if (asked := preview_asked_for(request)) is not None:
-            return await preview_answer(request, previews, asked, on_loopback=on_loopback)
+        if (requested := preview_asked_for(request)) is not None:
+            return await preview_answer(request, previews, requested, on_loopback=on_loopback)
         from agent.gardenlet.flow_page.handler import answer  # only here: templates cost memory, and are rarely needed
 
         return answer(request, records, on_loopback=on_loopback)

@@ -69,10 +69,12 @@ def _list(records: FlowRecords, parts: list[str], *, as_json: bool) -> web.Respo
 
 
 def _not_found(parts: list[str], *, as_json: bool) -> web.Response:
-    said = "no flow of such an object is known to this process; only the leader runs flows, and remembers the last ones"
+    reported = (
+        "no flow of such an object is known to this process; only the leader runs flows, and remembers the last ones"
+    )
     if as_json:
-        return _json(404, {"error": said})
-    return _page(404, "not_found.html", parts, title="Not found", said=said)
+        return _json(404, {"error": reported})
+    return _page(404, "not_found.html", parts, title="Not found", reported=reported)
 
 
 def _summary(report: FlowReport) -> dict[str, Any]:

@@ -26,12 +26,12 @@ def preview_asked_for(request: web.BaseRequest) -> tuple[str, Key] | None:
 
 
 async def preview_answer(
-    request: web.BaseRequest, previews: Previews, asked: tuple[str, Key], *, on_loopback: bool
+    request: web.BaseRequest, previews: Previews, requested: tuple[str, Key], *, on_loopback: bool
 ) -> web.Response:
     if refused := answers.refusal(request, on_loopback=on_loopback):
         return refused
     try:
-        report = await previews.make(*asked)
+        report = await previews.make(*requested)
     except NoPreviewError as error:
         return _failure(error.status, str(error))
     except KubeError as error:

@@ -47,12 +47,12 @@ class _Followed:
         message: for the condition, if it starts.
     """
 
-    asked: tuple[str, int]
+    requested: tuple[str, int]
     until: datetime
     message: str
 
     def is_for(self, gardenlet: Object, now: datetime) -> bool:
-        return self.asked == _asked(gardenlet) and now < self.until and not _is_renewing(gardenlet)
+        return self.requested == _requested(gardenlet) and now < self.until and not _is_renewing(gardenlet)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Reconciler:
             await self._forget_operation(gardenlet)
         self._event(gardenlet, _RECONCILED, "Gardenlet has been deployed")
         message = f"Gardenlet with chart from {where} has been deployed"
-        self._followed = _Followed(_asked(gardenlet), self.context.clock() + _FOLLOWED, message)
+        self._followed = _Followed(_requested(gardenlet), self.context.clock() + _FOLLOWED, message)
         return await self._follow(gardenlet)
 
     async def _follow(self, gardenlet: Object) -> Result:
@@ -180,5 +180,5 @@ def _is_renewing(gardenlet: Object) -> bool:
     return annotations(gardenlet).get(keys.OPERATION) == keys.OPERATION_RENEW_KUBECONFIG
 
 
-def _asked(gardenlet: Object) -> tuple[str, int]:
+def _requested(gardenlet: Object) -> tuple[str, int]:
     return uid(gardenlet), operations.generation(gardenlet)

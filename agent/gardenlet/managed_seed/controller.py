@@ -54,7 +54,7 @@ def declare_with(context: Context, helm: Helm) -> ControlLoop:
             queue.add(change.key, CHANGE)
         elif reconciler.is_own(new):
             if change.old is not None and is_asked(change.old, new):
-                reconciler.asked.add(change.key)
+                reconciler.requested.add(change.key)
             delay = timing.found(new) if change.old is None else timing.changed(change.old, new)
             if delay is not None:
                 queue.add_after(change.key, delay, _priority(change))

@@ -49,7 +49,7 @@ class Reconciler:
     deployer: Deployer
     remover: Remover
     rollouts: Rollouts
-    asked: set[Key] = field(default_factory=set)
+    requested: set[Key] = field(default_factory=set)
     """ManagedSeeds for which a user has requested a reconciliation."""
     _hosts: dict[Key, str] = field(default_factory=dict)
     """Uids of ManagedSeeds that belonged to this seed while their Shoots existed."""
@@ -92,7 +92,7 @@ class Reconciler:
 
     async def _deploy(self, managed_seed: Object, shoot: Object, ready: Condition) -> Result:
         name = key(managed_seed)
-        goes_ahead = name in self.asked or is_renewing(managed_seed)
+        goes_ahead = name in self.requested or is_renewing(managed_seed)
         try:
             deployed = await self.deployer.deploy(
                 managed_seed,
@@ -115,7 +115,7 @@ class Reconciler:
                     managed_seed, ready, Condition(conditions.SEED_REGISTERED, "False", _FAILED, str(error))
                 )
             raise
-        self.asked.discard(name)
+        self.requested.discard(name)
         if is_renewing(managed_seed):
             await self._forget_operation(managed_seed)
         message = f"Seed {name.name} has been registered"

@@ -94,12 +94,12 @@ class SecretsManager:
         identity: str,
         clock: Callable[[], datetime],
         found: Iterable[Stored],
-        asked: Mapping[str, datetime],
+        requested: Mapping[str, datetime],
         renews_authorities: bool,
     ) -> None:
         """Initialize with the Secrets of one read; see `open`."""
         self._client, self._namespace, self._identity, self._clock = client, namespace, identity, clock
-        self._asked, self._renews_authorities = asked, renews_authorities
+        self._requested, self._renews_authorities = requested, renews_authorities
         self._see(found)
         self._generated: dict[str, Generated] = {}
         self._used: set[str] = set()
@@ -115,7 +115,7 @@ class SecretsManager:
         *,
         identity: str = names.GARDENLET,
         clock: Callable[[], datetime],
-        asked: Mapping[str, datetime] | None = None,
+        requested: Mapping[str, datetime] | None = None,
         renews_authorities: bool = False,
     ) -> Self:
         """Open a manager for one pass, with one read.
@@ -129,7 +129,7 @@ class SecretsManager:
             identity=identity,
             clock=clock,
             found=await _read(client, namespace, identity),
-            asked=asked or {},
+            requested=requested or {},
             renews_authorities=renews_authorities,
         )
 
@@ -146,7 +146,7 @@ class SecretsManager:
         self._found = {each.name: each for each in found}
         self._times = rotation_times(
             self._found.values(),
-            asked=self._asked,
+            requested=self._requested,
             now=self._clock(),
             renews_authorities=self._renews_authorities,
         )

@@ -99,10 +99,10 @@ def message(decision: Approval | Denial, *, signer: str) -> str:
 
 def decided(csr: Object, decision: Approval | Denial, *, signer: str) -> Object:
     """Return the request with the decision among its conditions."""
-    said = message(decision, signer=signer)
+    reported = message(decision, signer=signer)
     if isinstance(decision, Approval):
-        return with_decision(csr, APPROVED, REQUEST_APPROVED, said)
-    return with_decision(csr, DENIED, REQUEST_DENIED, said)
+        return with_decision(csr, APPROVED, REQUEST_APPROVED, reported)
+    return with_decision(csr, DENIED, REQUEST_DENIED, reported)
 
 
 def quoted(text: str) -> str:
@@ -157,13 +157,15 @@ GARDENADM = Contents(
 
 def unfit(request: SigningRequest, contents: Contents) -> Denial | None:
     """Return the problem of the request, except of common names and values of alternative names; None if it fits."""
-    asked = request.asked
-    if asked.organizations != (contents.organization,):
-        only = f'only "{contents.organization}" is allowed, found {listed(map(quoted, asked.organizations))}'
+    requested = request.requested
+    if requested.organizations != (contents.organization,):
+        only = f'only "{contents.organization}" is allowed, found {listed(map(quoted, requested.organizations))}'
         return Denial(Check.ORGANIZATION, f"{contents.organization_differs}: {only}")
-    others = set(asked.others)
+    others = set(requested.others)
     if not contents.has_alternative_names:
-        others |= {f"DNS:{name}" for name in asked.dns_names} | {f"IP:{address}" for address in asked.ip_addresses}
+        others |= {f"DNS:{name}" for name in requested.dns_names} | {
+            f"IP:{address}" for address in requested.ip_addresses
+        }
     if others:
         return Denial(Check.OTHERS, f"CSR asks for what such a certificate does not have: {listed(others)}")
     if set(request.usages) - {KEY_ENCIPHERMENT} != {DIGITAL_SIGNATURE, contents.usage}:
@@ -196,13 +198,13 @@ class Rules:
 
 def node_of(request: SigningRequest) -> str | Denial:
     """Check the request alone; return the name of the Node that it claims to come from."""
-    asked, username = request.asked, request.username
+    requested, username = request.requested, request.username
     if not username.startswith(NODE_USER_PREFIX):
         return Denial(Check.USERNAME, f'username {quoted(username)} is not prefixed with "{NODE_USER_PREFIX}"')
-    if not asked.dns_names and not asked.ip_addresses:
+    if not requested.dns_names and not requested.ip_addresses:
         return Denial(Check.NO_SANS, "no DNS names or IP addresses in the SANs found")
-    if asked.common_names != (username,):
-        names = ", ".join(map(quoted, asked.common_names)) or "none"
+    if requested.common_names != (username,):
+        names = ", ".join(map(quoted, requested.common_names)) or "none"
         reason = f"common name in CSR does not match username: common name {names}, username {quoted(username)}"
         return Denial(Check.COMMON_NAME, reason)
     if wrong := unfit(request, KUBELET):
@@ -213,7 +215,7 @@ def node_of(request: SigningRequest) -> str | Denial:
 
 
 def check_node(
-    asked: Asked,
+    requested: Asked,
     node_name: str,
     node: Mapping[str, Any] | None,
     *,
@@ -239,9 +241,9 @@ def check_node(
             problem = f'{where} is invalid: ParseAddr("{address}"): unable to parse IP'
             return Denial(Check.IP_ADDRESSES, problem, may_change=True)
     names = frozenset(_addresses(node, rules.address_types.intersection(_DNS_TYPES)))
-    if asked.dns_names != names:
-        return Denial(Check.DNS_NAMES, f"{_DNS_DIFFER}: {_difference(asked.dns_names, names)}", may_change=True)
-    asked_ips = frozenset(map(_plain, asked.ip_addresses))
+    if requested.dns_names != names:
+        return Denial(Check.DNS_NAMES, f"{_DNS_DIFFER}: {_difference(requested.dns_names, names)}", may_change=True)
+    asked_ips = frozenset(map(_plain, requested.ip_addresses))
     if asked_ips != ips:
         return Denial(Check.IP_ADDRESSES, f"{_IPS_DIFFER}: {_difference(asked_ips, ips)}", may_change=True)
     return Approval()
@@ -255,8 +257,8 @@ def _plain(address: IPAddress) -> IPAddress:
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
-def _difference(asked: Iterable[object], node: Iterable[object]) -> str:
-    in_request, in_node = {str(each) for each in asked}, {str(each) for each in node}
+def _difference(requested: Iterable[object], node: Iterable[object]) -> str:
+    in_request, in_node = {str(each) for each in requested}, {str(each) for each in node}
     return f"only in CSR {listed(in_request - in_node)}, only in node {listed(in_node - in_request)}"
 
 
@@ -283,7 +285,7 @@ class Machine:
 
 def machine_of(request: SigningRequest) -> str | Decision:
     """Return the name of the Machine whose node agent sent the request, or a decision from the request alone."""
-    names = request.asked.common_names
+    names = request.requested.common_names
     if not any(name.startswith(_PREFIXES) for name in names):
         return NoOpinion()
     if len(names) > 1:
@@ -297,7 +299,7 @@ def check_user(request: SigningRequest, machine_name: str, machine: Machine | No
     """Return the decision that follows from the user; the Machine if it depends on whether its Node exists."""
     if machine is None:
         return Denial(Check.MACHINE, f"machine {quoted(machine_name)} does not exist", may_change=True)
-    username, common_name = request.username, request.asked.common_names[0]
+    username, common_name = request.username, request.requested.common_names[0]
     if username.startswith(BOOTSTRAP_USER_PREFIX):
         return machine if machine.node_name else Approval()
     if not username.startswith(keys.NODE_AGENT_USER_PREFIX):
@@ -367,7 +369,7 @@ async def _decide_serving(request: SigningRequest, lookups: Lookups, rules: Rule
         return name
     node = await lookups.node(name)
     return check_node(
-        request.asked,
+        request.requested,
         name,
         node,
         machines=await lookups.machines_of_node(name) if node else None,

@@ -117,14 +117,14 @@ class Query:
 
     def url(self, **changed: Any) -> str:
         """Return the URL of the query with some changes; any change except of the page leads to the first page."""
-        asked = replace(self, **{"page": 1, **changed})
+        requested = replace(self, **{"page": 1, **changed})
         parameters = {
-            "q": asked.text,
-            "state": asked.state,
-            "namespace": asked.namespace,
-            "class": asked.resource_class,
-            "sort": asked.order if asked.order != BY_STATE else "",
-            "page": asked.page if asked.page > 1 else "",
+            "q": requested.text,
+            "state": requested.state,
+            "namespace": requested.namespace,
+            "class": requested.resource_class,
+            "sort": requested.order if requested.order != BY_STATE else "",
+            "page": requested.page if requested.page > 1 else "",
         }
         given = {name: value for name, value in parameters.items() if value}
         return f"/?{urlencode(given)}" if given else "/"

@@ -114,8 +114,8 @@ class ChangesQuery:
         return cls(text, parameters.get("only") == "drift", page_of(parameters))
 
     def url(self, page: int) -> str:
-        asked = {"q": self.text, "only": "drift" if self.only_drift else "", "page": page if page > 1 else ""}
-        given = {name: value for name, value in asked.items() if value}
+        requested = {"q": self.text, "only": "drift" if self.only_drift else "", "page": page if page > 1 else ""}
+        given = {name: value for name, value in requested.items() if value}
         return f"/changes?{urlencode(given)}" if given else "/changes"
 
     def finds(self, changes: Iterable[ObjectChange]) -> list[ObjectChange]:

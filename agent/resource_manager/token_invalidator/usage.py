@@ -75,11 +75,11 @@ class Usage:
         Raises:
             ReconcileError: the Pods cannot be listed.
         """
-        asked = self._now()
-        if (known := self._known(secret, asked)) is not None:
+        requested = self._now()
+        if (known := self._known(secret, requested)) is not None:
             return known
         async with self._turn:
-            if (known := self._known(secret, asked)) is not None:
+            if (known := self._known(secret, requested)) is not None:
                 return known
             self._forget_old()
             listed = self._listed[secret.namespace] = await self._list(secret.namespace)
@@ -87,14 +87,14 @@ class Usage:
                 self._long_rest_until = listed.ended + REST * listed.took
         return InUse(IN_USE_SECONDS) if secret.name in listed.used else Unused()
 
-    def _known(self, secret: Key, asked: float) -> InUse | Unknown | Unused | None:
+    def _known(self, secret: Key, requested: float) -> InUse | Unknown | Unused | None:
         """Return the usage according to an earlier list; None if Pods have to be read."""
         listed, now = self._listed.get(secret.namespace), self._now()
         if listed is None:
             return None
         if secret.name in listed.used and now - listed.ended < IN_USE_SECONDS:
             return InUse(IN_USE_SECONDS)
-        if secret.name not in listed.used and listed.began >= asked - _FRESH_SECONDS:
+        if secret.name not in listed.used and listed.began >= requested - _FRESH_SECONDS:
             return Unused()
         rest = listed.ended + REST * listed.took
         if listed.took > _LONG_SECONDS:

@@ -167,8 +167,8 @@ class PolicyStores:
         went = {label for label in before - after if not self._clients(namespace, label)}
         return ((namespace, label) for label in came | went)
 
-    def _services_asked_for(self, asked: tuple[str, str]) -> Iterator[Key]:
-        namespace, label = asked
+    def _services_asked_for(self, requested: tuple[str, str]) -> Iterator[Key]:
+        namespace, label = requested
         for name, service in self.services.by_index("asked for", label):
             if name.namespace == namespace or _lets_in(service, self.namespace(namespace)):
                 yield name

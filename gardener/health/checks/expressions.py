@@ -93,8 +93,8 @@ def rule(group: str, kind: str, expressions: Mapping[str, Expression], *, evalua
         name = evaluate(expressions, _variables(obj))
         if name is None:
             return NotCurrent(f"{CURRENT} is not true: {expressions[CURRENT].text[:_SHOWN]}")
-        said = f"{name} is true: {expressions[name].text[:_SHOWN]}"
-        return None if name == CURRENT else NotCurrent(said, is_failure=name == FAILED)
+        reported = f"{name} is true: {expressions[name].text[:_SHOWN]}"
+        return None if name == CURRENT else NotCurrent(reported, is_failure=name == FAILED)
 
     return assessed(group, kind, assess)
 

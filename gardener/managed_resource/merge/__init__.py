@@ -92,11 +92,11 @@ def merge(
 
 def merge_options(manifest: Object, *, horizontally_scaled: bool, vertically_scaled: bool) -> MergeOptions:
     """Options for a kind. Args: see `merge`."""
-    asked = annotations(manifest)
+    requested = annotations(manifest)
     return MergeOptions(
         field_manager=keys.FIELD_MANAGER,
-        preserve_replicas=horizontally_scaled or is_truthy(asked.get(keys.PRESERVE_REPLICAS)),
-        preserve_resources=vertically_scaled or is_truthy(asked.get(keys.PRESERVE_RESOURCES)),
+        preserve_replicas=horizontally_scaled or is_truthy(requested.get(keys.PRESERVE_REPLICAS)),
+        preserve_resources=vertically_scaled or is_truthy(requested.get(keys.PRESERVE_RESOURCES)),
     )
 
 

@@ -109,11 +109,11 @@ def _worker(resource: Resource, around: Around) -> str:
 
 def _deletion(resource: Resource, obj: Object, worker: str, around: Around, now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(obj), finalizers(obj)
-    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", asked for at {when(begun, now)},"
     own = [name for name in present if name == keys.GARDENER_FINALIZER or name.startswith("core.gardener.cloud/")]
     if own:
         remedy = about_it(SEEDS, Key("", around.seed_name)) if around.seed_name else "see whether it runs"
-        message = f"the deletion{asked} waits for {worker}"
+        message = f"the deletion{requested} waits for {worker}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     yield from other_finalizers(resource, obj, (name for name in present if name not in own))
 

@@ -154,21 +154,21 @@ def _exempting(project: Object) -> str:
 
 def _deletion(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(project), finalizers(project)
-    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", asked for at {when(begun, now)},"
     shoots = [each for each in using if each.resource == SHOOTS]
     for each in shoots:
         remedy = f"delete them; begin with: {about_it(SHOOTS, each.keys[0])}"
-        message = f"the deletion{asked} waits for {each}"
+        message = f"the deletion{requested} waits for {each}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun, users=(each,))
     if not shoots and keys.GARDENER_FINALIZER in present:
-        yield from _release(around.namespace, asked, begun)
+        yield from _release(around.namespace, requested, begun)
     names = (name for name in present if name != keys.GARDENER_FINALIZER)
     yield from other_finalizers(PROJECTS, project, names)
 
 
-def _release(namespace: Object | None, asked: str, begun: datetime | None) -> Iterator[Finding]:
+def _release(namespace: Object | None, requested: str, begun: datetime | None) -> Iterator[Finding]:
     if namespace is None or not is_deleting(namespace):
-        message = f"the deletion{asked} waits for the controller manager"
+        message = f"the deletion{requested} waits for the controller manager"
         remedy = "if it stays so, see whether the controller manager runs"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
         return
@@ -178,7 +178,7 @@ def _release(namespace: Object | None, asked: str, begun: datetime | None) -> It
         for each in mappings(at(namespace, "status", "conditions"))
         if each.get("status") == "True" and text(each.get("type")).startswith(_HINDERED)
     ]
-    message = f"the deletion{asked} waits for the namespace {name}"
+    message = f"the deletion{requested} waits for the namespace {name}"
     if held:
         message += f": {'; '.join(held)}"
     remedy = "remove what is left in it" if held else f"see: {command('describe', NAMESPACES, Key('', name))}"

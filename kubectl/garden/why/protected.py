@@ -118,16 +118,16 @@ def _deletion(
     resource: Resource, obj: Object, using: Sequence[Users], *, is_complete: bool, now: datetime
 ) -> Iterator[Finding]:
     begun, held = deletion_begun(obj), finalizer_of(resource)
-    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", asked for at {when(begun, now)},"
     present = finalizers(obj)
     if using:
         first = using[0]
         remedy = f"delete them, or have them refer to another one; begin with: {_first(first)}"
-        message = f"the deletion{asked} waits for {together(using)}"
+        message = f"the deletion{requested} waits for {together(using)}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun, users=using)
     elif held in present:
         state = "is about to end" if is_complete else "may wait for somebody"
-        message = f"the deletion{asked} {state}: {_nothing(is_complete=is_complete)} refers to it any more"
+        message = f"the deletion{requested} {state}: {_nothing(is_complete=is_complete)} refers to it any more"
         remedy = "if it stays, see whether the controller manager runs"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     yield from other_finalizers(resource, obj, (name for name in present if name != held))

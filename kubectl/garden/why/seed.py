@@ -94,19 +94,19 @@ def _used(using: Iterable[Users]) -> str:
 
 def _deletion(seed: Object, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(seed), finalizers(seed)
-    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", asked for at {when(begun, now)},"
     for users in using:
         yield Finding(
             level=Level.BLOCKED,
             about="deletion",
-            text=f"the deletion{asked} waits for {users}",
+            text=f"the deletion{requested} waits for {users}",
             remedy=_remedy(users.resource, users),
             at=begun,
             users=(users,),
         )
     if not using and keys.GARDENER_FINALIZER in present:
         lost = ", which is lost" if is_lost(seed) else ""
-        message = f"the deletion{asked} waits for the gardenlet{lost}: it removes what it has put on the Seed"
+        message = f"the deletion{requested} waits for the gardenlet{lost}: it removes what it has put on the Seed"
         remedy = checks.GARDENLET if lost else f"see Events: {command('describe', SEEDS, key(seed))}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REGISTRATION_FINALIZER}

@@ -103,26 +103,26 @@ def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]
     if not is_deleting(shoot):
         return
     begun, present = deletion_begun(shoot), finalizers(shoot)
-    asked = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", asked for at {when(begun, now)},"
     if not is_truthy(annotations(shoot).get(keys.CONFIRM_DELETION)):
         remedy = f"confirm it: {command('annotate', SHOOTS, key(shoot), f'{keys.CONFIRM_DELETION}=true')}"
-        message = f"the deletion{asked} waits for a confirmation"
+        message = f"the deletion{requested} waits for a confirmation"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     if keys.GARDENER_FINALIZER in present:
-        yield _until_cluster_is_gone(shoot, around, asked, begun)
+        yield _until_cluster_is_gone(shoot, around, requested, begun)
     elif keys.REFERENCE_PROTECTION in present:
-        message = f"the deletion{asked} is about to end: its cluster is gone"
+        message = f"the deletion{requested} is about to end: its cluster is gone"
         remedy = "if it stays, see whether the controller manager runs"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION}
     yield from other_finalizers(SHOOTS, shoot, (name for name in present if name not in known))
 
 
-def _until_cluster_is_gone(shoot: Object, around: Around, asked: str, begun: datetime | None) -> Finding:
+def _until_cluster_is_gone(shoot: Object, around: Around, requested: str, begun: datetime | None) -> Finding:
     name, last = operation.seed_name(shoot), last_operation(shoot)
     lost = around.seed is not None and seeds.is_lost(around.seed)
     on = f"the gardenlet of Seed {name}" if name else "a gardenlet"
-    message = f"the deletion{asked} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
+    message = f"the deletion{requested} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
     if last.get("type") == "Delete":
         message += f": {integer(last.get('progress'))} % done, {text(last.get('state')).lower()}"
     remedy = about_it(SEEDS, Key("", name)) if lost else ""

@@ -134,8 +134,8 @@ async def _admitted(
 ) -> list[Outcome]:
     # The surroundings take precedence over the objects: they are what the webhooks would see.
     everything = list({name_of(obj): obj for obj in (*objects, *around)}.values())
-    asked = [*objects, *(pod for obj in objects if (pod := pod_of(obj)))]
-    namespaces = _namespaces(asked, everything)
+    requested = [*objects, *(pod for obj in objects if (pod := pod_of(obj)))]
+    namespaces = _namespaces(requested, everything)
     cluster = cluster_of([*everything, *namespaces.values()])
     state = SharedListers(cluster, cluster)
     webhooks = _Webhooks(config, mode, state, Kinds(everything))
@@ -144,16 +144,16 @@ async def _admitted(
         # Synced before the first call, since any webhook may look up any of them.
         for store in cluster.caches.stores():
             await store.synced.wait()
-        return [await webhooks.ask(obj, namespaces, before.get(name_of(obj))) for obj in asked]
+        return [await webhooks.ask(obj, namespaces, before.get(name_of(obj))) for obj in requested]
     finally:
         await state.close()
         await cluster.caches.close()
 
 
-def _namespaces(asked: Sequence[Object], everything: Sequence[Object]) -> dict[str, Object]:
+def _namespaces(requested: Sequence[Object], everything: Sequence[Object]) -> dict[str, Object]:
     """Namespaces of the objects; one that is in no file has nothing but its name."""
     found = {key(obj).name: obj for obj in everything if obj.get("kind") == "Namespace"}
-    for obj in asked:
+    for obj in requested:
         name = key(obj).namespace or "default"
         found.setdefault(name, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return {name: _with_name_label(obj, name) for name, obj in found.items()}

@@ -210,8 +210,8 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
     if is_ignored(managed_resource) and not resumes:
         output.warn(f"it is suspended: nothing is applied until kubectl mr resume {own.name}")
         return
-    asked: dict[str, str | None] = {} if notes.get(keys.OPERATION) else {keys.OPERATION: keys.OPERATION_RECONCILE}
-    await session.source.client.annotate(MANAGED_RESOURCES, own, asked | (_RESUMED if resumes else {}))
+    requested: dict[str, str | None] = {} if notes.get(keys.OPERATION) else {keys.OPERATION: keys.OPERATION_RECONCILE}
+    await session.source.client.annotate(MANAGED_RESOURCES, own, requested | (_RESUMED if resumes else {}))
 
 
 async def _restore(session: Session, live: Object | None, wanted: Object) -> None:

@@ -37,7 +37,7 @@ class Lives:
 
     monkeypatch: pytest.MonkeyPatch
     at_work: Callable[[], AbstractAsyncContextManager[Sequence[ControlLoop]]]
-    said: Callable[[], object]
+    reported: Callable[[], object]
 
     async def lived(self, is_done: Callable[[], bool], moment: Moment | None) -> list[str]:
         """What was written in a life that ends at the moment, and in the next one."""
@@ -54,7 +54,9 @@ class Lives:
             patched.setattr(world, "Transport", _CutTransport)
             async with self.at_work() as (loop,):
                 await soon(
-                    lambda: life.is_over or (loop.queue.is_idle and is_done()), "the end of this life", state=self.said
+                    lambda: life.is_over or (loop.queue.is_idle and is_done()),
+                    "the end of this life",
+                    state=self.reported,
                 )
                 life.is_over = life.is_over or moment is not None
         return life

@@ -165,15 +165,15 @@ class SeedIsNotHealthy(GardenletScene):
         }
         await self.patch(MANAGED_RESOURCES, self.mark, {"status": status}, namespace="garden", subresource="status")
 
-    def said(self) -> tuple[Any, ...]:
+    def reported(self) -> tuple[Any, ...]:
         found = condition(self.place.get(SEEDS, self.mark), "SeedSystemComponentsHealthy") or {}
         return found.get("status"), found.get("reason"), found.get("message")
 
     async def problem(self) -> str:
-        return "" if self.said() == ("False", "ApplyFailed", "m") else f"the Seed says {self.said()}"
+        return "" if self.reported() == ("False", "ApplyFailed", "m") else f"the Seed says {self.reported()}"
 
     async def state(self) -> Any:
-        return self.said()
+        return self.reported()
 
     async def clean_up(self) -> None:
         await self.remove(MANAGED_RESOURCES, self.mark, namespace="garden")

@@ -50,7 +50,7 @@ class MirrorScene(Scene):
         self.played_names = [self.mark]
         """Of the extension objects."""
         self.where = ""
-        self.asked = set[str]()
+        self.requested = set[str]()
         """What the extension has answered."""
         self.playing = asyncio.create_task(self._play())
 
@@ -100,15 +100,17 @@ class MirrorScene(Scene):
         live = self.mirror.find(self.extension, name, namespace=self.where)
         if live is None:
             return
-        asked = annotations(live).get(keys.OPERATION, "")
+        requested = annotations(live).get(keys.OPERATION, "")
         if is_deleting(live):
             # The key to what is to be deleted is still there.
             secret = live.get("spec", {}).get("secretRef")
             assert secret is None or self.mirror.secret(secret["name"])
             self.mirror.let_go(self.extension, name, namespace=self.where)
-        elif asked in _TYPES:
-            self.asked.add(asked)
-            self.mirror.answer(self.extension, name, namespace=self.where, operation=_TYPES[asked], **self.answered())
+        elif requested in _TYPES:
+            self.requested.add(requested)
+            self.mirror.answer(
+                self.extension, name, namespace=self.where, operation=_TYPES[requested], **self.answered()
+            )
 
     def answered(self) -> Object:
         """Of the status."""
@@ -264,7 +266,7 @@ class EntryIsRestored(EntryComes):
         return "it is still asked for" if keys.OPERATION in annotations(entry) else ""
 
     def kind(self, entry: Object) -> str:
-        return ", ".join(sorted(self.asked))
+        return ", ".join(sorted(self.requested))
 
 
 class BastionComes(MirrorScene):
@@ -285,8 +287,8 @@ class BastionComes(MirrorScene):
         return self.mirror.find(BASTIONS, "b", namespace=self.mirror.place.namespace)
 
     async def problem(self) -> str:
-        said = (condition(self.found() or {}, "BastionReady") or {}).get("status")
-        return "" if said == "True" else f"it is ready: {said}"
+        reported = (condition(self.found() or {}, "BastionReady") or {}).get("status")
+        return "" if reported == "True" else f"it is ready: {reported}"
 
     async def state(self) -> Any:
         own = (BASTIONS, "b", self.mirror.place.namespace)

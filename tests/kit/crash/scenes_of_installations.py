@@ -86,7 +86,7 @@ class InstallationScene(Scene):
         await self.remove(MANAGED_RESOURCES, self.mark, namespace=_GARDEN)
         self.place.remove()
 
-    def said(self, kind: str) -> tuple[Any, ...]:
+    def reported(self, kind: str) -> tuple[Any, ...]:
         found = condition(self.place.find(CONTROLLER_INSTALLATIONS, self.mark) or {}, kind) or {}
         return found.get("status"), found.get("reason")
 
@@ -128,8 +128,8 @@ class ExtensionComes(InstallationScene):
         await super().prepare()
 
     async def problem(self) -> str:
-        said = self.said("Valid")
-        return "" if said == ("True", "RegistrationValid") else f"it is valid: {said}"
+        reported = self.reported("Valid")
+        return "" if reported == ("True", "RegistrationValid") else f"it is valid: {reported}"
 
 
 class ExtensionChanges(ExtensionComes):
@@ -237,8 +237,8 @@ class ExtensionIsInstalled(InstallationScene):
         await self.patch(MANAGED_RESOURCES, self.mark, {"status": status}, namespace=_GARDEN, subresource="status")
 
     async def problem(self) -> str:
-        said = self.said("Installed")
-        return "" if said == ("True", "InstallationSuccessful") else f"it is installed: {said}"
+        reported = self.reported("Installed")
+        return "" if reported == ("True", "InstallationSuccessful") else f"it is installed: {reported}"
 
 
 class ExtensionIsRequired(InstallationScene):
@@ -263,8 +263,8 @@ class ExtensionIsRequired(InstallationScene):
 
     async def problem(self) -> str:
         wanted = ("False", "NoExtensionObjects") if self.is_changed else ("True", "ExtensionObjectsExist")
-        said = self.said("Required")
-        return "" if said == wanted else f"it is required: {said}"
+        reported = self.reported("Required")
+        return "" if reported == wanted else f"it is required: {reported}"
 
 
 SCENES = scenes_of(__name__)

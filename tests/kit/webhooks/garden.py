@@ -63,14 +63,14 @@ class Reviews:
     """An API server that answers SubjectAccessReviews: everything is allowed but these verbs, `<verb> <resource>[/<subresource>]`."""
 
     denied: Sequence[str] = ()
-    asked: list[Object] = field(default_factory=list)
+    requested: list[Object] = field(default_factory=list)
     """Their resource attributes."""
     stored: Sequence[Object] = ()
     """What can be counted and read."""
 
     async def create(self, _resource: object, review: Object) -> Object:
         attributes = review["spec"]["resourceAttributes"]
-        self.asked.append(attributes)
+        self.requested.append(attributes)
         subresource = f"/{attributes['subresource']}" if attributes.get("subresource") else ""
         action = f"{attributes['verb']} {attributes['resource']}{subresource}"
         return {"status": {"allowed": action not in self.denied}}

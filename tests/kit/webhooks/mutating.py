@@ -139,13 +139,13 @@ def refusal(mutation: Mutation, obj: JSON, *, namespace: str = "ns") -> Answer:
     return refused.value.answer
 
 
-def answered(handler: Handler, asked: Request) -> Any:
-    return at_once(cast("Any", handler(asked)))
+def answered(handler: Handler, requested: Request) -> Any:
+    return at_once(cast("Any", handler(requested)))
 
 
-def really_answered(handler: Handler, asked: Request) -> Any:
+def really_answered(handler: Handler, requested: Request) -> Any:
     """Of one that may wait for something."""
-    return asyncio.run(cast("Any", handler(asked)))
+    return asyncio.run(cast("Any", handler(requested)))
 
 
 # --- what holds for every mutation

@@ -178,14 +178,14 @@ def _placed(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def asked(*more: Object, user: str = "ann", denied: Sequence[str] = ()) -> Asked:
+def requested(*more: Object, user: str = "ann", denied: Sequence[str] = ()) -> Asked:
     """With the garden above; objects of the same kind and name replace those in it."""
     named = {(obj["kind"], obj["metadata"]["name"]): obj for obj in (*GARDEN, *more)}
     return Asked(SHOOT, user=user, garden=list(named.values()), denied=denied)
 
 
 def create(obj: Object, *more: Object) -> Outcome:
-    return asked(*more).create(obj)
+    return requested(*more).create(obj)
 
 
 def stored(obj: Object | None = None, *more: Object, status: Object | None = None, **fields: Any) -> Object:
@@ -198,7 +198,7 @@ def stored(obj: Object | None = None, *more: Object, status: Object | None = Non
 
 def update(old: Object, *more: Object, **fields: Any) -> Outcome:
     """Args: fields: what changes; see `shoot`."""
-    return asked(*more).update(old, with_fields(old, **_placed(fields)))
+    return requested(*more).update(old, with_fields(old, **_placed(fields)))
 
 
 def operation(kind: str = "Reconcile", state: str = "Succeeded", **more: Any) -> Object:

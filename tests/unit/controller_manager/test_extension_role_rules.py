@@ -39,7 +39,7 @@ def test_selection(selector: Object, labels: dict[str, str], expected: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "reported"),
     [
         ("", f"{FAILED} parsing label selector: no service account selector annotations present"),
         ("{", f"{FAILED} unmarshalling extensions service account selector {{: "),
@@ -50,8 +50,8 @@ def test_selection(selector: Object, labels: dict[str, str], expected: bool) -> 
         ),
     ],
 )
-def test_a_selector_that_can_not_be_understood_selects_nothing(written: str, said: str) -> None:
-    assert role(written=written).problem.startswith(said)
+def test_a_selector_that_can_not_be_understood_selects_nothing(written: str, reported: str) -> None:
+    assert role(written=written).problem.startswith(reported)
     assert not role(written=written).selects({"a": "b"})
 
 

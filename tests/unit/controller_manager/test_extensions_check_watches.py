@@ -43,8 +43,8 @@ class Watches:
 
 
 def _object(name: str, version: int, **conditions: str) -> Object:
-    said = [{"type": kind, "status": status} for kind, status in conditions.items()]
-    return {"metadata": {"name": name, "resourceVersion": str(version)}, "status": {"conditions": said}}
+    reported = [{"type": kind, "status": status} for kind, status in conditions.items()]
+    return {"metadata": {"name": name, "resourceVersion": str(version)}, "status": {"conditions": reported}}
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ BOOTSTRAPPER = {"user": "system:bootstrap:abcdef", "groups": GROUPS}
 
 
 def request(
-    common_name: str = NAME, *, organizations: tuple[str, ...] = (SEEDS,), csr: Any = None, **asked: Any
+    common_name: str = NAME, *, organizations: tuple[str, ...] = (SEEDS,), csr: Any = None, **requested: Any
 ) -> Object:
-    body = signing_request(common_name, organizations=organizations, **asked)
+    body = signing_request(common_name, organizations=organizations, **requested)
     return csr_object(body, signer=CLIENT, **{**BOOTSTRAPPER, "usages": sorted(USAGES), **(csr or {})})
 
 
@@ -76,14 +76,14 @@ def test_usages_are_these_three_and_no_others(usages: list[str]) -> None:
 def test_the_review_is_about_whoever_made_the_request() -> None:
     csr = request()
     csr["spec"] |= {"uid": "u", "extra": {"k": ["v"]}}
-    asked = review(csr)["spec"]
-    assert (asked["user"], asked["uid"], asked["groups"], asked["extra"]) == (
+    requested = review(csr)["spec"]
+    assert (requested["user"], requested["uid"], requested["groups"], requested["extra"]) == (
         "system:bootstrap:abcdef",
         "u",
         GROUPS,
         {"k": ["v"]},
     )
-    assert asked["resourceAttributes"]["subresource"] == "seedclient"
+    assert requested["resourceAttributes"]["subresource"] == "seedclient"
 
 
 def test_a_decision_ends_the_wait() -> None:

@@ -50,8 +50,8 @@ def test_buckets(buckets: list[Object], status: str, reason: str, message: str) 
 
 def installation(name: str, **status: str) -> Object:
     """Without a status, a condition is left out."""
-    said = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False", **status}
-    conditions = [{"type": kind, "status": each, "message": f"{kind} m"} for kind, each in said.items() if each]
+    reported = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False", **status}
+    conditions = [{"type": kind, "status": each, "message": f"{kind} m"} for kind, each in reported.items() if each]
     return {"metadata": {"name": name}, "status": {"conditions": conditions}}
 
 

@@ -240,7 +240,9 @@ def test_labels_and_annotations_are_merged_alike() -> None:
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-def _said(*replicas: Replica, target: int, used: frozenset[str] = frozenset(), refusal: str = "") -> list[list[str]]:
+def _reported(
+    *replicas: Replica, target: int, used: frozenset[str] = frozenset(), refusal: str = ""
+) -> list[list[str]]:
     observed = SetObservation(
         namespace="garden",
         name="test",
@@ -263,28 +265,28 @@ PROTECTED = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
 
 
 def test_the_conditions_say_how_it_goes() -> None:
-    assert _said(ready("test-0"), target=1) == [
+    assert _reported(ready("test-0"), target=1) == [
         ["True", "AllReplicasReady", "All 1 replicas are ready."],
         ["False", "Idle", "There is nothing to do."],
     ]
-    assert _said(ready("test-0"), target=2) == [
+    assert _reported(ready("test-0"), target=2) == [
         ["False", "ReplicasNotReady", "1/2 replicas are ready."],
         ["True", "ShootReconciling", "replica test-1: ShootReconciling since 2030-01-01T12:00:00Z"],
     ]
-    assert _said(Replica(shoot=replica_shoot("test-0", "Create Failed")), target=1)[1] == [
+    assert _reported(Replica(shoot=replica_shoot("test-0", "Create Failed")), target=1)[1] == [
         "False",
         "RetriesExhausted",
         "replica test-0: ShootReconcileFailed since 2030-01-01T12:00:00Z",
     ]
     both = (ready("test-0", annotations=PROTECTED), ready("test-1"))
-    assert _said(*both, target=0, used=frozenset({"test-1"}))[1] == [
+    assert _reported(*both, target=0, used=frozenset({"test-1"}))[1] == [
         "False",
         "NoDeletableReplicas",
         "protected: [test-0]; in use: [test-1]",
     ]
-    assert _said(ready("test-0"), target=1, refusal="no")[1] == ["False", "UpdateRejected", "no"]
-    assert _said(target=1, refusal="no")[1] == ["False", "CreationRejected", "no"]
-    assert _said(Replica(shoot=replica_shoot("test-0")), target=0, refusal="no")[1] == [
+    assert _reported(ready("test-0"), target=1, refusal="no")[1] == ["False", "UpdateRejected", "no"]
+    assert _reported(target=1, refusal="no")[1] == ["False", "CreationRejected", "no"]
+    assert _reported(Replica(shoot=replica_shoot("test-0")), target=0, refusal="no")[1] == [
         "False",
         "DeletionRejected",
         "no",

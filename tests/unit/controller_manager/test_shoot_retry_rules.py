@@ -16,9 +16,11 @@ LIMIT = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
 
 
 def operated(state: str, *codes: str, generation: int = 1, **operation: Any) -> Object:
-    said = {"state": state, "type": "Reconcile", "lastUpdateTime": format_time(FAILED_AT), **operation}
+    reported = {"state": state, "type": "Reconcile", "lastUpdateTime": format_time(FAILED_AT), **operation}
     errors = [{"description": "d", "codes": ["OTHER"]}, {"description": "d", "codes": list(codes)}]
-    return shoot(generation=generation, status={"observedGeneration": 1, "lastOperation": said, "lastErrors": errors})
+    return shoot(
+        generation=generation, status={"observedGeneration": 1, "lastOperation": reported, "lastErrors": errors}
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_changes_that_lead_to_a_look_at_schedules(old: Object | None, new: Objec
     assert triggers(change(old, new)) is expected
 
 
-def asked(operation: str = "maintain") -> Object:
+def requested(operation: str = "maintain") -> Object:
     return planned(annotations={"gardener.cloud/operation": operation})
 
 
@@ -64,19 +64,19 @@ def asked(operation: str = "maintain") -> Object:
     [
         (None, planned(), False, 0.0),
         (None, planned(window=OPEN), False, 0.0),
-        (planned(), asked(), False, 0.0),
-        (asked("reconcile"), asked(), False, 0.0),
+        (planned(), requested(), False, 0.0),
+        (requested("reconcile"), requested(), False, 0.0),
         (planned(), planned(window=OPEN), False, 0.0),
-        (asked(), asked(), False, None),
-        (asked(), planned(), False, None),
-        (planned(), asked("reconcile"), False, None),
+        (requested(), requested(), False, None),
+        (requested(), planned(), False, None),
+        (planned(), requested("reconcile"), False, None),
         (planned(), planned(NIGHT), False, None),
         (planned(window=OPEN), planned(window=OPEN), True, None),
         (planned(), None, False, None),
         (planned(), planned(window=OPEN, **DELETED), False, None),
         # What is found at the start: what is late is spread over what is left of the window.
         (None, planned(), True, 0.0),
-        (None, asked(), True, 0.0),
+        (None, requested(), True, 0.0),
         (None, planned(window=OPEN), True, 105 * 60.0),
         (None, planned(window=OPEN, **DELETED), True, None),
     ],

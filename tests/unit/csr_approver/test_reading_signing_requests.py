@@ -20,7 +20,7 @@ from kit.signing.requests import (
     pem,
     signing_request,
 )
-from kube.signing_requests import MalformedRequestError, asked, is_pending, parse, signer_of
+from kube.signing_requests import MalformedRequestError, is_pending, parse, requested, signer_of
 
 UTF8 = 0x0C
 SUBJECT = [(COMMON_NAME, UTF8, b"system:node:n1"), (ORGANIZATION, UTF8, b"system:nodes")]
@@ -33,7 +33,7 @@ def text(pem_bytes: bytes) -> str:
 
 
 def test_names_and_addresses_are_read() -> None:
-    found = asked(text(GOOD))
+    found = requested(text(GOOD))
     assert found.common_names == ("system:node:n1",)
     assert found.organizations == ("system:nodes",)
     assert found.dns_names == {"n1", "n1.int"}
@@ -58,7 +58,7 @@ def test_user_groups_and_usages_are_those_of_the_api_server() -> None:
     ],
 )
 def test_it_may_be_written_in_more_than_one_way(written: bytes) -> None:
-    assert asked(text(written)).dns_names == {"n1", "n1.int"}
+    assert requested(text(written)).dns_names == {"n1", "n1.int"}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_it_may_be_written_in_more_than_one_way(written: bytes) -> None:
 )
 def test_what_is_no_request_is_malformed(written: bytes | str, message: str) -> None:
     with pytest.raises(MalformedRequestError, match=message):
-        asked(text(written) if isinstance(written, bytes) else written)
+        requested(text(written) if isinstance(written, bytes) else written)
 
 
 GOOD_NAMES, OTHER_NAMES = dns_extensions("n1"), dns_extensions("kubernetes.default.svc")
@@ -108,7 +108,7 @@ GOOD_NAMES, OTHER_NAMES = dns_extensions("n1"), dns_extensions("kubernetes.defau
 )
 def test_names_that_could_be_read_in_two_ways_are_malformed(attributes: list[bytes]) -> None:
     with pytest.raises(MalformedRequestError):
-        asked(text(pem(hand_made(SUBJECT, *attributes))))
+        requested(text(pem(hand_made(SUBJECT, *attributes))))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_names_that_could_be_read_in_two_ways_are_malformed(attributes: list[byt
     ],
 )
 def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) -> None:
-    assert asked(text(written)).common_names == names
+    assert requested(text(written)).common_names == names
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) 
 def test_text_that_the_signer_leaves_out_is_malformed(tag: int, value: bytes) -> None:
     for subject in ([(COMMON_NAME, tag, value)], [(COMMON_NAME, UTF8, b"a"), (ORGANIZATION, tag, value)]):
         with pytest.raises(MalformedRequestError):
-            asked(text(pem(hand_made(subject))))
+            requested(text(pem(hand_made(subject))))
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_text_that_the_signer_leaves_out_is_malformed(tag: int, value: bytes) ->
     ],
 )
 def test_whatever_else_is_asked_for_is_noticed(more: dict[str, Any], reported: str) -> None:
-    assert asked(text(signing_request("a", **more))).others == {reported}
+    assert requested(text(signing_request("a", **more))).others == {reported}
 
 
 def test_a_range_of_addresses_is_malformed() -> None:
     network = x509.IPAddress(ipaddress.ip_network("10.0.0.0/8"))
     with pytest.raises(MalformedRequestError, match="range of IP addresses"):
-        asked(text(signing_request("a", others=[network])))
+        requested(text(signing_request("a", others=[network])))
 
 
 @pytest.mark.parametrize(

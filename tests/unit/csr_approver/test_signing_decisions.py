@@ -44,9 +44,9 @@ async def serving(
     groups: Sequence[str] = ("system:nodes",),
     usages: Sequence[str] = ("digital signature", "server auth"),
     rules: Rules | None = None,
-    **asked: Any,
+    **requested: Any,
 ) -> Decision:
-    pem = signing_request(user if common_name is None else common_name, **(asked or ALL_NAMES))
+    pem = signing_request(user if common_name is None else common_name, **(requested or ALL_NAMES))
     return await decide(csr_object(pem, user=user, groups=groups, usages=usages), world or known(), rules or Rules())
 
 
@@ -256,9 +256,9 @@ async def client(
     common_name: str | Sequence[str],
     organizations: Sequence[str] = (AGENTS_GROUP,),
     usages: Sequence[str] | None = None,
-    **asked: Any,
+    **requested: Any,
 ) -> Decision:
-    pem = signing_request(common_name, organizations=organizations, **asked)
+    pem = signing_request(common_name, organizations=organizations, **requested)
     return await decide(csr_object(pem, user=user, signer=CLIENT, usages=usages), world, Rules())
 
 

@@ -104,19 +104,19 @@ def of_kind(draw: st.DrawFn, kind: Kind) -> Object:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource.kind)
 def test_every_object_gets_an_answer_and_what_is_stored_is_not_changed_again(kind: Kind) -> None:
     shape = shape_of(kind.definition, bounded=False)
-    asked = Asked(kind)
+    requested = Asked(kind)
 
     @settings(max_examples=40, deadline=None)
     @given(of_kind(kind), of_kind(kind))
     def check(old: Object, new: Object) -> None:
-        created = asked.create(copied(new))
+        created = requested.create(copied(new))
         shape.check(created.object)
         if created.status is None:
-            again = asked.create(created.object)
+            again = requested.create(created.object)
             assert (again.status, again.object) == (None, created.object)
-            assert asked.update(created.object, created.object).status is None
-        asked.update(copied(old), copied(new))
-        asked.delete(copied(old))
-        asked.update_status(copied(old), copied(new))
+            assert requested.update(created.object, created.object).status is None
+        requested.update(copied(old), copied(new))
+        requested.delete(copied(old))
+        requested.update_status(copied(old), copied(new))
 
     check()

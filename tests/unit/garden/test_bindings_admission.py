@@ -126,10 +126,10 @@ def test_users_bind_only_what_they_may_read(kind: Kind, obj: Object, denied: str
 
 def test_rights_are_asked_again_only_for_what_changes() -> None:
     old = Asked(SECRET_BINDING, garden=GARDEN).create(secret_binding(quotas=["q"])).object
-    asked = Asked(SECRET_BINDING)
+    requested = Asked(SECRET_BINDING)
     labelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
-    assert asked.update(old, labelled).status is None
-    assert asked.reviews.asked == []
+    assert requested.update(old, labelled).status is None
+    assert requested.reviews.requested == []
 
 
 def test_authors_of_secret_bindings_are_warned_of_what_comes_after() -> None:

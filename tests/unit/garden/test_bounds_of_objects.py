@@ -85,9 +85,9 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def answers(kind: Kind, obj: Object, old: Object | None = None) -> tuple[Answer, Answer]:
-    asked = Asked(kind)
-    request = asked.request("CREATE" if old is None else "UPDATE", obj, old)
-    return asked.mutate(request), asked.validate(request)
+    requested = Asked(kind)
+    request = requested.request("CREATE" if old is None else "UPDATE", obj, old)
+    return requested.mutate(request), requested.validate(request)
 
 
 @pytest.mark.parametrize("kind", OF_GARDEN, ids=lambda kind: kind.resource.kind)
@@ -110,8 +110,8 @@ def test_a_hundred_thousand_pools_cost_nothing() -> None:
 
 
 def test_what_was_stored_while_the_schema_permitted_more_can_be_labelled_and_deleted_but_not_changed() -> None:
-    asked = Asked(SHOOT)
-    stored = asked.complete(garden_object(SHOOTS))
+    requested = Asked(SHOOT)
+    stored = requested.complete(garden_object(SHOOTS))
     stored["spec"]["seedSelector"] = {"matchLabels": {f"l{number}": "v" for number in range(1000)}}
     stored = with_defaults(SHOOT.definition.schema, stored)
     confirmed = copied(stored)
@@ -123,7 +123,7 @@ def test_what_was_stored_while_the_schema_permitted_more_can_be_labelled_and_del
     changed = copied(stored)
     changed["spec"]["region"] = "other"
     assert isinstance(answers(SHOOT, changed, stored)[1], Errored)
-    assert asked.delete(confirmed).code == 200
+    assert requested.delete(confirmed).code == 200
 
 
 def test_many_mistakes_in_one_field_are_compared_in_one_go() -> None:
@@ -190,11 +190,11 @@ def binding(quotas: int) -> Object:
 
 
 def test_thousands_of_quotas_are_refused_without_asking_for_rights() -> None:
-    asked = Asked(CREDENTIALS_BINDING)
-    request = asked.request("CREATE", asked.complete(binding(4000)))
-    answer = asked.validate(request)
+    requested = Asked(CREDENTIALS_BINDING)
+    request = requested.request("CREATE", requested.complete(binding(4000)))
+    answer = requested.validate(request)
     assert isinstance(answer, Errored)
-    assert asked.reviews.asked == []
+    assert requested.reviews.requested == []
 
 
 class SlowReviews(Reviews):
@@ -217,11 +217,11 @@ async def test_rights_of_one_user_are_asked_a_few_at_a_time_and_others_do_not_wa
     asking = [asyncio.create_task(access.missing(User("many"), rights)) for _ in range(MOST_WAITING // 100)]
     for _ in range(10):
         await asyncio.sleep(0)
-    assert len(reviews.asked) == MOST_AT_ONCE
+    assert len(reviews.requested) == MOST_AT_ONCE
     other = asyncio.create_task(access.missing(User("one"), rights[:1]))
     for _ in range(10):
         await asyncio.sleep(0)
-    assert len(reviews.asked) == MOST_AT_ONCE + 1
+    assert len(reviews.requested) == MOST_AT_ONCE + 1
     with pytest.raises(Refusal) as refused:
         await access.missing(User("many"), [Right(verb="get", resource=QUOTAS, name="more", denial="")])
     assert refused.value.answer.code == 429  # type: ignore[union-attr]

@@ -58,13 +58,13 @@ def test_who_confirmed_a_deletion_cannot_be_forged(old: Object, new: Object, kep
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "asked"),
+    ("old", "new", "requested"),
     [({}, {}, False), ({}, {"seedName": "a"}, True), ({"seedName": "a"}, {"seedName": "a"}, False)],
 )
-def test_setting_a_seed_takes_a_right(old: Object, new: Object, *, asked: bool) -> None:
+def test_setting_a_seed_takes_a_right(old: Object, new: Object, *, requested: bool) -> None:
     rights = list(binding_right(write(shoot(**new), shoot(**old))))
     assert [(each.verb, each.subresource, each.name) for each in rights] == (
-        [("update", "binding", "s")] if asked else []
+        [("update", "binding", "s")] if requested else []
     )
 
 

@@ -49,7 +49,7 @@ def test_both_versions_say_the_same(new: Object, old: Object) -> None:
     assert convert(new, V1) == new
 
 
-def asked(*objects: Object, version: str) -> Object:
+def requested(*objects: Object, version: str) -> Object:
     review = {"request": {"uid": "u", "desiredAPIVersion": version, "objects": list(objects)}}
     response: Object = json.loads(asyncio.run(answer(json.dumps(review).encode(), "application/json")))["response"]
     return response
@@ -57,7 +57,7 @@ def asked(*objects: Object, version: str) -> Object:
 
 def test_a_review_is_answered_in_order() -> None:
     objects = [deployment(V1, {"name": name}, helm={}) for name in ("a", "b")]
-    response = asked(*objects, version=V1BETA1)
+    response = requested(*objects, version=V1BETA1)
     assert (response["uid"], response["result"]) == ("u", {"status": "Success"})
     assert [each["metadata"]["name"] for each in response["convertedObjects"]] == ["a", "b"]
 
@@ -71,7 +71,7 @@ def test_a_review_is_answered_in_order() -> None:
     ],
 )
 def test_what_cannot_be_converted_is_reported(obj: Object, version: str, message: str) -> None:
-    result = asked(obj, version=version)["result"]
+    result = requested(obj, version=version)["result"]
     assert result["status"] == "Failure"
     assert message in result["message"]
 

@@ -8,7 +8,7 @@ import pytest
 from gardener.api import garden as resources
 from gardener.garden import dual_approval
 from kit.webhooks.garden import Asked
-from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, asked, of, stored, submitted, with_fields
+from kit.webhooks.shoots import BINDING, NAMESPACE, PROJECT, of, requested, stored, submitted, with_fields
 from kube.clock import format_time
 from kube.objects import Object, annotations
 from webhooks.garden.kinds.project import PROJECT as PROJECTS
@@ -72,9 +72,9 @@ def in_days(days: float) -> str:
 )
 def test_two_people_delete_where_the_project_says_so(rule: Object, confirmed_by: str, by: str, *, denied: bool) -> None:
     obj = confirmed(confirmed_by)
-    outcome = asked(project(rule), user=by).delete(obj)
+    outcome = requested(project(rule), user=by).delete(obj)
     assert outcome.code == (403 if denied else 200), outcome.message
-    assert asked(user=by).delete(obj).code == 200
+    assert requested(user=by).delete(obj).code == 200
 
 
 def test_controllers_delete_what_has_reached_its_end() -> None:
@@ -82,10 +82,10 @@ def test_controllers_delete_what_has_reached_its_end() -> None:
     limited = with_fields(BINDING, quotas=[{"name": "q", "namespace": NAMESPACE}])
     garden = (project(approval()), limited, quota)
     old, new = (confirmed(MANAGER, **{f"meta__annotations__{EXPIRATION}": in_days(days)}) for days in (-1, 1))
-    assert asked(*garden, user=MANAGER).delete(old).code == 200
-    assert asked(*garden, user=MANAGER).delete(new).code == 403
-    assert asked(project(approval()), user=MANAGER).delete(old).code == 403, "no Quota limits its life"
-    assert asked(*garden, user="ann").delete(old).code == 403
+    assert requested(*garden, user=MANAGER).delete(old).code == 200
+    assert requested(*garden, user=MANAGER).delete(new).code == 403
+    assert requested(project(approval()), user=MANAGER).delete(old).code == 403, "no Quota limits its life"
+    assert requested(*garden, user="ann").delete(old).code == 403
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_controllers_delete_replicas_of_a_set_that_shrinks(wanted: int, name: st
     notes = {CONFIRMED: "true", CONFIRMED_BY: MANAGER}
     replica = stored(submitted(name), meta__ownerReferences=[reference], meta__annotations=notes)
     garden = (project(approval()), seed_set)
-    assert asked(*garden, user=MANAGER).delete(replica).code == (403 if denied else 200)
-    assert asked(*garden, user="ann").delete(replica).code == 403
+    assert requested(*garden, user=MANAGER).delete(replica).code == (403 if denied else 200)
+    assert requested(*garden, user="ann").delete(replica).code == 403
 
 
 # --- what comes to the same
@@ -129,14 +129,14 @@ def test_one_person_does_not_bring_the_end_of_a_shoot_forward(
         confirmed("ann", **({} if days is None else {f"meta__annotations__{EXPIRATION}": in_days(days)}))
         for days in (before, after)
     )
-    outcome = asked(project(approval()), limited, quota, user=by).update(old, new)
+    outcome = requested(project(approval()), limited, quota, user=by).update(old, new)
     assert outcome.code == (403 if denied else 200), outcome.message
-    assert asked(limited, quota, user=by).update(old, new).code == 200
+    assert requested(limited, quota, user=by).update(old, new).code == 200
 
 
 def test_an_unlimited_shoot_loses_a_needless_end() -> None:
     old = confirmed("ann", **{f"meta__annotations__{EXPIRATION}": in_days(3)})
-    assert asked(project(approval()), user=MANAGER).update(old, confirmed("ann")).code == 200
+    assert requested(project(approval()), user=MANAGER).update(old, confirmed("ann")).code == 200
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_unlimited_shoot_loses_a_needless_end() -> None:
 )
 def test_one_person_does_not_take_a_shoot_from_under_the_rule(labels: Object, by: str, *, denied: bool) -> None:
     garden = project(approval({"matchLabels": {"a": "b"}}))
-    outcome = asked(garden, user=by).update(confirmed("ann"), confirmed("ann", meta__labels=labels))
+    outcome = requested(garden, user=by).update(confirmed("ann"), confirmed("ann", meta__labels=labels))
     assert outcome.code == (403 if denied else 200), outcome.message
 
 
@@ -159,8 +159,8 @@ def test_controllers_keep_labels_that_the_rule_selects_by() -> None:
     status = "shoot.gardener.cloud/status"
     old, new = (confirmed("", meta__labels={status: value}) for value in ("healthy", "unhealthy"))
     rule = project(approval({"matchLabels": {status: "healthy"}}))
-    assert asked(rule, user=MANAGER).update(old, new).code == 200
-    assert asked(rule, user="ann").update(old, new).code == 403
+    assert requested(rule, user=MANAGER).update(old, new).code == 200
+    assert requested(rule, user="ann").update(old, new).code == 403
 
 
 # --- the rule

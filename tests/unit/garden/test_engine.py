@@ -87,11 +87,11 @@ def test_what_is_stored_in_no_shape_at_all_can_be_mended_and_deleted(stored: Any
     handler = validator(KIND, lookups, Access(cast("Any", Reviews())))
     for operation, new in (("UPDATE", QUOTA), ("DELETE", None)):
         named = request()
-        asked = Request(
+        requested = Request(
             uid="u", kind=named.kind, resource=named.resource, operation=operation, name="q", namespace="n",
             object=new, old_object=stored,
         )  # fmt: skip
-        assert isinstance(run(handler(asked)), Allowed)
+        assert isinstance(run(handler(requested)), Allowed)
 
 
 def test_what_the_caches_do_not_know_is_asked_for_before_it_counts_as_missing() -> None:
@@ -111,12 +111,13 @@ def test_without_an_answer_of_the_api_server_nothing_counts_as_missing() -> None
 
 
 def test_a_reference_that_is_not_there_is_refused_and_one_that_has_gone_is_kept() -> None:
-    asked = Asked(KIND)
-    assert asked.create(QUOTA).fields == {"spec.scope.name"}
-    assert asked.update(QUOTA, {**QUOTA, "metadata": {**QUOTA["metadata"], "labels": {"a": "b"}}}).code == 200
+    requested = Asked(KIND)
+    assert requested.create(QUOTA).fields == {"spec.scope.name"}
+    assert requested.update(QUOTA, {**QUOTA, "metadata": {**QUOTA["metadata"], "labels": {"a": "b"}}}).code == 200
     deleting = {**QUOTA["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert (
-        asked.update({**QUOTA, "metadata": deleting}, {**QUOTA, "metadata": {**deleting, "finalizers": []}}).code == 200
+        requested.update({**QUOTA, "metadata": deleting}, {**QUOTA, "metadata": {**deleting, "finalizers": []}}).code
+        == 200
     )
 
 
@@ -149,10 +150,10 @@ def test_an_answer_about_rights_is_believed_for_a_while_for_each_user_and_group(
     access = Access(cast("Any", reviews), clock=lambda: now[0])
     for user in (User("ann"), User("ann"), User("bob"), User("ann", ("g",))):
         assert run(access.allows(user, RIGHT))
-    assert len(reviews.asked) == 3
+    assert len(reviews.requested) == 3
     now[0] += BELIEVED_SECONDS
     assert run(access.allows(User("ann"), RIGHT))
-    assert len(reviews.asked) == 4
+    assert len(reviews.requested) == 4
 
 
 def test_answers_about_rights_do_not_pile_up() -> None:
@@ -163,10 +164,10 @@ def test_answers_about_rights_do_not_pile_up() -> None:
         """How many of these were remembered."""
         for user in users:
             await access.allows(user, RIGHT)
-        before = len(reviews.asked)
+        before = len(reviews.requested)
         for user in reversed(users):
             await access.allows(user, RIGHT)
-        return len(users) - (len(reviews.asked) - before)
+        return len(users) - (len(reviews.requested) - before)
 
     assert run(ask()) <= MOST_ANSWERS
 
@@ -217,9 +218,9 @@ def guarded(write: Write) -> Iterator[Finding]:
 def test_a_deletion_is_checked_on_the_stored_object_also_in_a_collection() -> None:
     kind = Kind(definition=quota.QUOTA, deletions=(guarded,))
     lookups = Lookups(state_of(), ())
-    asked = Request(
+    requested = Request(
         uid="u", kind=request().kind, resource=request().resource, operation="DELETE", name="", namespace="", old_object=QUOTA
     )  # fmt: skip
-    answer = run(validator(kind, lookups, Access(cast("Any", Reviews())))(asked))
+    answer = run(validator(kind, lookups, Access(cast("Any", Reviews())))(requested))
     assert isinstance(answer, Failure)
     assert "DELETE n/q" in answer.status["message"]

@@ -103,10 +103,10 @@ def test_primary_is_immutable() -> None:
     ],
 )
 def test_in_deletion_the_spec_stays_as_it_is(kind: Any, old: Object, new: Object) -> None:
-    asked = Asked(kind)
-    assert asked.update({"metadata": DELETING, "spec": old}, {"metadata": DELETING, "spec": new}).fields == {"spec"}
+    requested = Asked(kind)
+    assert requested.update({"metadata": DELETING, "spec": old}, {"metadata": DELETING, "spec": new}).fields == {"spec"}
     done = {"metadata": {**DELETING, "finalizers": []}, "spec": old}
-    assert asked.update({"metadata": DELETING, "spec": old}, done).status is None
+    assert requested.update({"metadata": DELETING, "spec": old}, done).status is None
 
 
 OWN = {"annotations": {"migration.controllerdeployment.gardener.cloud/type": "own"}}

@@ -165,5 +165,5 @@ def test_the_admission_server_may_read_what_rules_ask_about() -> None:
     of_tokens |= {(security, "workloadidentities")}
     of_tokens |= {("", each) for each in ("configmaps", "namespaces", "secrets")}
     read |= {(*each, "get") for each in of_tokens}
-    asked = ("authorization.k8s.io", "subjectaccessreviews", "create")
-    assert {right for rule in role["rules"] for right in _rights(rule)} == read | gone_kinds | {asked}
+    requested = ("authorization.k8s.io", "subjectaccessreviews", "create")
+    assert {right for rule in role["rules"] for right in _rights(rule)} == read | gone_kinds | {requested}

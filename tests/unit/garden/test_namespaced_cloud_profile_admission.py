@@ -138,8 +138,8 @@ def test_a_machine_type_that_the_parent_has_got_later_may_stay() -> None:
 def test_a_version_can_only_be_expired_as_it_is_already(status: Object, date: str, code: int) -> None:
     old = {**stored(), "status": status}
     new = {**old, "spec": {**old["spec"], **kubernetes("1.29.4", date=date)}}
-    asked = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent()])
-    assert asked.update(old, new).code == code
+    requested = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent()])
+    assert requested.update(old, new).code == code
 
 
 def test_a_date_that_has_passed_does_not_refuse_another_change() -> None:

@@ -27,7 +27,7 @@ async def allow(_request: Request) -> Answer:
     return Allowed()
 
 
-def asked(
+def requested(
     limits: Sequence[SizeLimit],
     obj: Object,
     old: Object | None = None,
@@ -63,11 +63,11 @@ KIBIBYTE = SizeLimit(api_groups=("core.gardener.cloud",), resources=("shoots",),
 def test_limits_hold_for_the_resources_that_they_name(
     limits: list[SizeLimit], length: int, *, is_allowed: bool
 ) -> None:
-    assert isinstance(asked(limits, of_size(length)), Allowed) is is_allowed
+    assert isinstance(requested(limits, of_size(length)), Allowed) is is_allowed
 
 
 def test_a_refusal_says_how_large_the_object_is_and_may_be() -> None:
-    refused = asked([KIBIBYTE], of_size(1025))
+    refused = requested([KIBIBYTE], of_size(1025))
     assert isinstance(refused, Denied)
     assert "1025 bytes, at most 1024 are allowed for shoots.core.gardener.cloud" in refused.message
 
@@ -75,14 +75,14 @@ def test_a_refusal_says_how_large_the_object_is_and_may_be() -> None:
 def test_what_its_author_does_not_write_does_not_count() -> None:
     fields = [{"manager": "m" * 2000}]
     obj = of_size(1024)
-    assert asked([KIBIBYTE], {**obj, "status": {"a": "b" * 2000}}) == Allowed()
-    assert asked([KIBIBYTE], {**obj, "metadata": {**obj["metadata"], "managedFields": fields}}) == Allowed()
-    assert asked([KIBIBYTE], of_size(2000), of_size(2000), subresource="status") == Allowed()
+    assert requested([KIBIBYTE], {**obj, "status": {"a": "b" * 2000}}) == Allowed()
+    assert requested([KIBIBYTE], {**obj, "metadata": {**obj["metadata"], "managedFields": fields}}) == Allowed()
+    assert requested([KIBIBYTE], of_size(2000), of_size(2000), subresource="status") == Allowed()
 
 
 def test_what_is_too_large_already_may_change_but_not_grow() -> None:
-    assert asked([KIBIBYTE], of_size(1500), of_size(1500)) == Allowed()
-    assert isinstance(asked([KIBIBYTE], of_size(1501), of_size(1500)), Denied)
+    assert requested([KIBIBYTE], of_size(1500), of_size(1500)) == Allowed()
+    assert isinstance(requested([KIBIBYTE], of_size(1501), of_size(1500)), Denied)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_what_is_too_large_already_may_change_but_not_grow() -> None:
     ],
 )
 def test_some_users_may_write_objects_of_any_size(subject: Subject, *, is_allowed: bool) -> None:
-    answer = asked([KIBIBYTE], of_size(2000), user=User("ann", ("admins",)), subjects=[subject])
+    answer = requested([KIBIBYTE], of_size(2000), user=User("ann", ("admins",)), subjects=[subject])
     assert isinstance(answer, Allowed) is is_allowed
 
 
 def test_a_service_account_is_known_by_its_user_name() -> None:
     subject = Subject(kind="ServiceAccount", name="robot", namespace="garden")
     robot = User("system:serviceaccount:garden:robot")
-    assert asked([KIBIBYTE], of_size(2000), user=robot, subjects=[subject]) == Allowed()
+    assert requested([KIBIBYTE], of_size(2000), user=robot, subjects=[subject]) == Allowed()

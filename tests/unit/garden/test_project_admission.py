@@ -178,30 +178,30 @@ def carrying(role: str) -> Object:
 
 def test_an_extension_role_is_one_that_a_cluster_role_carries() -> None:
     one, two = user("bob", "admin", "extension:one"), user("ann", "extension:two")
-    asked = Asked(PROJECT, garden=[carrying("one")])
-    assert asked.create(project(members=[one])).code == 200
-    assert asked.create(project(members=[one, two])).fields == {"spec.members[1].roles[0]"}
+    requested = Asked(PROJECT, garden=[carrying("one")])
+    assert requested.create(project(members=[one])).code == 200
+    assert requested.create(project(members=[one, two])).fields == {"spec.members[1].roles[0]"}
     # What is there already stays, also when its ClusterRole has gone.
     old = stored()
     old["spec"]["members"].append(two)
     kept = {**old, "spec": {**old["spec"], "members": [one, *old["spec"]["members"]]}}
-    assert asked.update(old, kept).code == 200
+    assert requested.update(old, kept).code == 200
 
 
 def test_a_project_has_a_few_extension_roles() -> None:
     names = [f"r{number:02}" for number in range(22)]
-    asked = Asked(PROJECT, garden=list(map(carrying, names)))
+    requested = Asked(PROJECT, garden=list(map(carrying, names)))
     held = [user("bob", *(f"extension:{name}" for name in names[:20]))]
-    assert asked.create(project(members=held)).code == 200
+    assert requested.create(project(members=held)).code == 200
     held.append(user("ann", "extension:r00", "extension:r20", "extension:r21"))
     fields = {"spec.members[1].roles[1]", "spec.members[1].roles[2]"}
-    assert asked.create(project(members=held)).fields == fields
+    assert requested.create(project(members=held)).fields == fields
     # Those that have more keep them, in any order, and may give some up.
     old = stored()
     old["spec"]["members"] += held
     for members in (held[::-1], [*held[:1], user("ann", "extension:r21")]):
         changed = {**old, "spec": {**old["spec"], "members": [*members, *stored()["spec"]["members"]]}}
-        assert asked.update(old, changed).message == ""
+        assert requested.update(old, changed).message == ""
 
 
 MANAGE, WHITELIST = "manage-members projects", "modify-spec-tolerations-whitelist projects"
@@ -244,19 +244,19 @@ def test_who_has_which_role_is_changed_by_the_owner_or_with_a_right(change: Obje
 def test_who_may_change_a_project_may_have_service_accounts_do_so(robot: Object) -> None:
     old = stored(members=[*OWNER_ALONE, user("bob", "admin")])
     new = {**old, "spec": {**old["spec"], "members": [*old["spec"]["members"], robot]}}
-    asked = Asked(PROJECT, user="bob", denied=[MANAGE])
-    assert (asked.update(old, new).code, asked.update(new, old).code) == (200, 200)
+    requested = Asked(PROJECT, user="bob", denied=[MANAGE])
+    assert (requested.update(old, new).code, requested.update(new, old).code) == (200, 200)
 
 
 def test_what_leaves_all_roles_as_they_are_takes_no_right() -> None:
     robot = user("system:serviceaccount:ns:robot", "viewer")
     old = stored(members=[*OWNER_ALONE, user("bob", "admin", "uam"), robot])
-    asked = Asked(PROJECT, user="bob", denied=[MANAGE])
+    requested = Asked(PROJECT, user="bob", denied=[MANAGE])
     same = [account("robot", "viewer"), user("bob", "uam", "admin"), *OWNER_ALONE]
-    assert asked.update(old, {**old, "spec": {**old["spec"], "members": same, "purpose": "x"}}).code == 200
+    assert requested.update(old, {**old, "spec": {**old["spec"], "members": same, "purpose": "x"}}).code == 200
     # Stored before owners were members, and members without roles were viewers.
     old["spec"]["members"] = [{"kind": "User", "apiGroup": RBAC, "name": "bob"}]
-    assert asked.update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).code == 200
+    assert requested.update(old, {**old, "spec": {**old["spec"], "purpose": "x"}}).code == 200
 
 
 def test_a_project_without_owner_is_nobodys() -> None:

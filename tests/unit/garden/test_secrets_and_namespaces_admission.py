@@ -55,10 +55,10 @@ def test_data_and_types(obj: Object, fields: set[str]) -> None:
 
 def test_what_is_immutable_stays() -> None:
     old = {"data": {"a": encoded("b")}, "immutable": True}
-    asked = Asked(INTERNAL_SECRET)
-    assert asked.update(old, {**old, "data": {"a": encoded("c")}}).fields == {"data"}
-    assert asked.update(old, {"data": old["data"]}).fields == {"immutable"}
-    assert asked.update(old, {**old, "metadata": {"labels": {"a": "b"}}}).status is None
+    requested = Asked(INTERNAL_SECRET)
+    assert requested.update(old, {**old, "data": {"a": encoded("c")}}).fields == {"data"}
+    assert requested.update(old, {"data": old["data"]}).fields == {"immutable"}
+    assert requested.update(old, {**old, "metadata": {"labels": {"a": "b"}}}).status is None
 
 
 # --- namespaces
@@ -152,9 +152,9 @@ def test_the_internal_domain_is_that_of_the_garden_and_of_a_seed(
     namespace: str, garden: list[Object], code: int
 ) -> None:
     own, second = domain(namespace=namespace), domain("j", namespace=namespace)
-    asked = Asked(DOMAIN_SECRET, garden=[*garden, own])
-    assert asked.delete(own).code == code
-    assert asked.update(own, domain(of="other.example.com", namespace=namespace)).code == code
-    assert asked.update(own, domain(role="x", namespace=namespace)).code == code
+    requested = Asked(DOMAIN_SECRET, garden=[*garden, own])
+    assert requested.delete(own).code == code
+    assert requested.update(own, domain(of="other.example.com", namespace=namespace)).code == code
+    assert requested.update(own, domain(role="x", namespace=namespace)).code == code
     is_of_a_seed = SOIL[0] in garden and SOIL[1] in garden
-    assert asked.create(second).code == (403 if is_of_a_seed else 200)
+    assert requested.create(second).code == (403 if is_of_a_seed else 200)

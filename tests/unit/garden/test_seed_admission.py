@@ -44,7 +44,7 @@ def seed(**changes: Any) -> Object:
     return {"metadata": {"name": "s"}, "spec": spec}
 
 
-def asked(*garden: Object) -> Asked:
+def requested(*garden: Object) -> Asked:
     return Asked(SEED, garden=[REGISTRATION, *garden])
 
 
@@ -53,7 +53,7 @@ def backup(provider: str = "local", **fields: Any) -> Object:
 
 
 def stored(**changes: Any) -> Object:
-    created = asked().create(seed(**changes))
+    created = requested().create(seed(**changes))
     assert created.status is None, created.message
     return created.object
 
@@ -80,7 +80,7 @@ def test_labels_say_which_extensions_a_seed_uses() -> None:
     wanted = {f"provider.{suffix}": "true", f"dnsrecord.{suffix}": "true"}
     obj = seed(backup=backup())
     obj["metadata"]["labels"] = {"mine": "x", "provider.extensions.gardener.cloud/old": "true"}
-    assert asked().create(obj).object["metadata"]["labels"] == {"mine": "x", **wanted}
+    assert requested().create(obj).object["metadata"]["labels"] == {"mine": "x", **wanted}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_said_all_at_once(changes: Object, fields: set[str]) ->
     ],
 )
 def test_extensions_must_be_registered(changes: Object, kinds: list[str]) -> None:
-    refused = asked().create(seed(**changes))
+    refused = requested().create(seed(**changes))
     assert refused.code == 403
     assert [f"given Seed uses non-registered {kind}: " in refused.message for kind in kinds] == [True] * len(kinds)
 
@@ -180,12 +180,12 @@ def test_a_seed_with_shoots_keeps_its_zones_and_is_not_deleted(used_by: Object) 
     old = stored()
     new = copy.deepcopy(old)
     new["spec"]["provider"]["zones"] = ["b", "c"]
-    refused = asked(shoot(**used_by)).update(old, new)
+    refused = requested(shoot(**used_by)).update(old, new)
     assert "cannot remove zones [a] from Seed s as there are Shoots scheduled to this Seed" in refused.message
-    assert asked().update(old, new).status is None
-    refused = asked(shoot(**used_by)).delete(old)
+    assert requested().update(old, new).status is None
+    refused = requested(shoot(**used_by)).delete(old)
     assert (refused.code, "cannot delete seed s since it is still used by shoot(s)" in refused.message) == (403, True)
-    assert asked(shoot(seedName="other")).delete(old).status is None
+    assert requested(shoot(seedName="other")).delete(old).status is None
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_seed_with_shoots_keeps_its_zones_and_is_not_deleted(used_by: Object) 
 def test_operations_ask_for_work_once(operation: str, *, kept: bool) -> None:
     old = stored()
     new = {**old, "metadata": {"name": "s", "annotations": {OPERATION: operation}}}
-    changed = asked().update(old, new)
+    changed = requested().update(old, new)
     assert changed.object["operation"] == {"sequence": 1}
     assert (OPERATION in changed.object["metadata"].get("annotations", {})) is kept
 
@@ -208,10 +208,10 @@ def test_operations_ask_for_work_once(operation: str, *, kept: bool) -> None:
 def test_an_operation_is_one_of_a_few_and_not_replaced_by_another() -> None:
     old = stored()
     unknown = {**old, "metadata": {"name": "s", "annotations": {OPERATION: "explode"}}}
-    assert asked().update(old, unknown).fields == {f"metadata.annotations[{OPERATION}]"}
+    assert requested().update(old, unknown).fields == {f"metadata.annotations[{OPERATION}]"}
     busy = {**old, "metadata": {"name": "s", "annotations": {OPERATION: "renew-kubeconfig"}}}
     other = {**old, "metadata": {"name": "s", "annotations": {OPERATION: "renew-garden-access-secrets"}}}
-    refused = asked().update(busy, other)
+    refused = requested().update(busy, other)
     assert 'must not overwrite operation "renew-kubeconfig" with "renew-garden-access-secrets"' in refused.message
 
 

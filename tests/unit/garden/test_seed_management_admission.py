@@ -350,11 +350,11 @@ def test_a_request_for_fewer_replicas_gets_a_warning_with_those_that_stay() -> N
     protected = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
     own = {**shoot, "metadata": {"name": "s-3", "namespace": "garden", "annotations": protected}, "spec": {}}
     there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), replica("s-3"), own, used]
-    asked = Asked(MANAGED_SEED_SET, garden=there)
-    stored = asked.create({**managed_seed_set(replicas=4), "metadata": {**META, "uid": "u"}}).object
+    requested = Asked(MANAGED_SEED_SET, garden=there)
+    stored = requested.create({**managed_seed_set(replicas=4), "metadata": {**META, "uid": "u"}}).object
     warned = "3 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2, s-3"
     for replicas, warnings in ((5, ()), (3, ()), (2, (warned,)), (0, (warned,))):
-        changed = asked.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
+        changed = requested.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
         assert (changed.code, changed.warnings) == (200, warnings), changed.message
 
 
@@ -419,12 +419,12 @@ def test_an_autoscaler_looks_at_shoots_unless_it_says_otherwise() -> None:
 def test_a_set_has_one_autoscaler() -> None:
     kind = SEED_AUTOSCALERS.type_meta
     other = {**kind, **autoscaler(metric()), "metadata": {**META, "name": "other"}}
-    asked = Asked(SEED_AUTOSCALER, garden=[other])
-    refused = asked.create(autoscaler(metric()))
+    requested = Asked(SEED_AUTOSCALER, garden=[other])
+    refused = requested.create(autoscaler(metric()))
     assert (refused.code, refused.fields) == (422, {"spec.scaleTargetRef"})
     assert "ManagedSeedSet s is already scaled by SeedAutoscaler other" in refused.message
     stored = {**autoscaler(metric()), "metadata": META}
-    assert asked.update(stored, autoscaler(metric(), maxReplicas=4)).code == 200
+    assert requested.update(stored, autoscaler(metric(), maxReplicas=4)).code == 200
     going = {**other, "metadata": {**other["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     assert Asked(SEED_AUTOSCALER, garden=[going]).create(autoscaler(metric())).code == 200
 
@@ -484,9 +484,9 @@ def test_any_configuration_gets_an_answer_and_what_is_stored_is_not_changed_agai
         (GARDENLET, {**gardenlet(), "spec": {**gardenlet()["spec"], "config": config}}),
         (MANAGED_SEED_SET, managed_seed_set(**{CONFIG: config})),
     ):
-        asked = Asked(kind, garden=[SHOOT])
-        created = asked.create(obj)
+        requested = Asked(kind, garden=[SHOOT])
+        created = requested.create(obj)
         assert created.code in {200, 422}
         if created.status is None:
-            again = asked.create(created.object)
+            again = requested.create(created.object)
             assert (again.status, again.object) == (None, created.object)

@@ -9,9 +9,9 @@ from gardener.garden.windows import parse_window
 from kit.webhooks.shoots import (
     PROFILE,
     SEED,
-    asked,
     create,
     of,
+    requested,
     stored,
     submitted,
     update,
@@ -265,7 +265,7 @@ def test_warnings_name_what_is_deprecated_and_what_expires() -> None:
 
 
 def test_a_shoot_whose_seed_arrives_is_complete() -> None:
-    bound = asked(SEED).update(old := stored(), with_fields(old, spec__seedName="seed"))
+    bound = requested(SEED).update(old := stored(), with_fields(old, spec__seedName="seed"))
     assert bound.status is None, bound.message
     assert bound.spec["dns"] == {"domain": "a.dev.ex.org"}
     assert bound.spec["networking"]["pods"] == "100.96.0.0/11"

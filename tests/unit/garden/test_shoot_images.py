@@ -48,7 +48,7 @@ EXPIRED = offering(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "reported"),
     [
         (
             ("linux", "1.2.0"),
@@ -72,12 +72,12 @@ EXPIRED = offering(
     ],
 )
 def test_a_pool_goes_to_an_expired_image_only_if_it_is_not_lower(
-    before: tuple[str, str], after: tuple[str, str], said: str
+    before: tuple[str, str], after: tuple[str, str], reported: str
 ) -> None:
     old = stored(submitted(provider__workers=[having(*before)]), offering(**{before[0]: [version(before[1])]}))
     changed = update(old, EXPIRED, provider__workers=[having(*after)])
-    assert (f"{IMAGE}: Invalid value" in changed.message) is bool(said), changed.message
-    assert said in changed.message
+    assert (f"{IMAGE}: Invalid value" in changed.message) is bool(reported), changed.message
+    assert reported in changed.message
 
 
 def test_a_pool_keeps_an_expired_image_and_a_new_one_does_not_get_it() -> None:
@@ -95,7 +95,7 @@ def test_a_pool_keeps_an_expired_image_and_a_new_one_does_not_get_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "reported"),
     [
         (timedelta(days=-400), "expired on"),
         (timedelta(seconds=-5), "expired on"),
@@ -104,7 +104,7 @@ def test_a_pool_keeps_an_expired_image_and_a_new_one_does_not_get_it() -> None:
         (timedelta(days=15), ""),
     ],
 )
-def test_a_warning_says_whether_a_version_has_expired_or_will(after: timedelta, said: str) -> None:
+def test_a_warning_says_whether_a_version_has_expired_or_will(after: timedelta, reported: str) -> None:
     date = datetime.now(UTC) + after
     offered = offering(linux=[version("1.1.0", expirationDate=format_time(date))])
     versions = [{"version": "1.30.5", "expirationDate": format_time(date)}, {"version": "1.31.2"}]
@@ -114,8 +114,10 @@ def test_a_warning_says_whether_a_version_has_expired_or_will(after: timedelta, 
     found = update(old, offered, purpose="testing").warnings
     paths = ("spec.kubernetes.version", "spec.provider.workers[0].kubernetes.version", IMAGE)
     numbers = ("1.30.5", "1.30.5", "1.1.0")
-    expected = [f"{path}: version {number} {said} {date:%Y-%m-%d}" for path, number in zip(paths, numbers, strict=True)]
-    assert [each for each in found if "expire" in each] == (expected if said else [])
+    expected = [
+        f"{path}: version {number} {reported} {date:%Y-%m-%d}" for path, number in zip(paths, numbers, strict=True)
+    ]
+    assert [each for each in found if "expire" in each] == (expected if reported else [])
 
 
 # --- what a pool gets

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kit.webhooks.mutating import state_of
 from kit.webhooks.shoots import GARDEN as GARDEN_OBJECTS
-from kit.webhooks.shoots import asked, operation, submitted, with_fields, worker
+from kit.webhooks.shoots import operation, requested, submitted, with_fields, worker
 from kube.objects import Object
 from webhooks.garden.common.findings import ratcheted
 from webhooks.garden.common.write import Write
@@ -56,7 +56,7 @@ def shoots(draw: st.DrawFn) -> Object:
     return with_fields(made, spec__provider__workers=pools, status=draw(st.sampled_from(STATUSES)))
 
 
-GARDEN = asked()
+GARDEN = requested()
 STATE = state_of(*GARDEN_OBJECTS)
 
 

@@ -217,7 +217,7 @@ def test_a_workerless_shoot_has_nothing_for_workers(fields: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "reported"),
     [
         ({"cloudProfile__name": "none"}, 'CloudProfile "none" not found'),
         ({"kubernetes__version": "1.30.0"}, 'spec.kubernetes.version: Unsupported value: "1.30.0"'),
@@ -246,10 +246,10 @@ def test_a_workerless_shoot_has_nothing_for_workers(fields: dict[str, Any]) -> N
         ({"meta__name": "a" * 19}, "must not exceed 21 characters (project: dev; shoot: aaaaaaaaaaaaaaaaaaa)"),
     ],
 )  # fmt: skip
-def test_what_the_garden_does_not_have_is_refused(fields: dict[str, Any], said: str) -> None:
+def test_what_the_garden_does_not_have_is_refused(fields: dict[str, Any], reported: str) -> None:
     refused = create(submitted(**fields))
     assert refused.code == 403, refused
-    assert said in refused.message
+    assert reported in refused.message
 
 
 def test_a_workerless_shoot_may_say_how_long_pods_stay_on_nodes_that_join_it_by_themselves() -> None:
@@ -274,7 +274,7 @@ def test_an_update_is_not_refused_for_what_it_does_not_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "reported"),
     [
         ("1.30.5", "1.30.1", "kubernetes version downgrade is not supported"),
         ("1.29.8", "1.31.2", "kubernetes version upgrade cannot skip a minor version"),
@@ -282,11 +282,11 @@ def test_an_update_is_not_refused_for_what_it_does_not_change() -> None:
         ("1.29.8", "1.30", ""),
     ],
 )
-def test_versions_rise_by_one_minor_version_at_a_time(old: str, new: str, said: str) -> None:
+def test_versions_rise_by_one_minor_version_at_a_time(old: str, new: str, reported: str) -> None:
     changed = update(stored(submitted(kubernetes__version=old, **pool(machine__image={"name": "linux", "version": "1.0.0"}))),
                      kubernetes__version=new)  # fmt: skip
-    assert changed.fields == ({"spec.kubernetes.version"} if said else set()), changed.message
-    assert said in changed.message
+    assert changed.fields == ({"spec.kubernetes.version"} if reported else set()), changed.message
+    assert reported in changed.message
 
 
 def test_pools_may_skip_minor_versions_but_not_go_back() -> None:
@@ -319,7 +319,7 @@ def constraint(status: str) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "reported"),
     [
         ({}, ""),
         (constraint("True"), ""),
@@ -328,17 +328,17 @@ def constraint(status: str) -> Object:
         ({"credentials": {"rotation": {"serviceAccountKey": {"phase": "Prepared"}}}}, ""),
     ],
 )
-def test_a_cluster_goes_to_sleep_only_if_it_can(status: Object, said: str) -> None:
+def test_a_cluster_goes_to_sleep_only_if_it_can(status: Object, reported: str) -> None:
     outcome = update(stored(status=status), hibernation={"enabled": True})
-    assert (outcome.status is None) is not bool(said)
-    assert said in outcome.message
+    assert (outcome.status is None) is not bool(reported)
+    assert reported in outcome.message
     asleep = stored(status=status, hibernation={"enabled": True})
     assert update(asleep, purpose="testing").status is None
 
 
 def moving(kind: str, state: str) -> Object:
-    said = {"progress": 1, "description": "d", "lastUpdateTime": "2026-01-01T00:00:00Z"}
-    return {"lastOperation": {"type": kind, "state": state, **said}}
+    reported = {"progress": 1, "description": "d", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+    return {"lastOperation": {"type": kind, "state": state, **reported}}
 
 
 @pytest.mark.parametrize(

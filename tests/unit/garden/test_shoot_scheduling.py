@@ -12,10 +12,10 @@ from kit.webhooks.shoots import (
     PROJECT,
     SECRET,
     SEED,
-    asked,
     create,
     of,
     operation,
+    requested,
     stored,
     submitted,
     update,
@@ -41,7 +41,7 @@ def seed(**fields: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("at_seed", "fields", "said"),
+    ("at_seed", "fields", "reported"),
     [
         ({"spec__taints": [{"key": "no"}]}, {}, "taints are not tolerated"),
         ({"spec__taints": [{"key": "w", "value": "v"}]}, {"tolerations": [{"key": "w"}]}, "taints are not tolerated"),
@@ -59,10 +59,10 @@ def seed(**fields: Any) -> Object:
         ({"status__allocatable": {"shoots": "500m"}}, {}, ""),
     ],
 )  # fmt: skip
-def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[str, Any], said: str) -> None:
+def test_a_seed_takes_a_shoot_that_fits(at_seed: dict[str, Any], fields: dict[str, Any], reported: str) -> None:
     outcome = create(submitted(seedName="seed", **fields), seed(**at_seed))
-    assert outcome.code == (403 if said else 200), outcome.message
-    assert said in outcome.message
+    assert outcome.code == (403 if reported else 200), outcome.message
+    assert reported in outcome.message
 
 
 def test_a_seed_must_match_the_selector_of_the_profile() -> None:
@@ -93,11 +93,14 @@ def test_a_shoot_that_comes_back_to_its_seed_is_there_already() -> None:
 
 
 def test_who_may_not_bind_may_not_choose_the_seed() -> None:
-    refused = asked(denied=["update shoots/binding"]).create(submitted(seedName="seed"))
+    refused = requested(denied=["update shoots/binding"]).create(submitted(seedName="seed"))
     assert refused.code == 403
     assert 'user "ann" is not allowed to set .spec.seedName for "shoots"' in refused.message
     old = stored(submitted(seedName="seed"))
-    assert asked(denied=["update shoots/binding"]).update(old, with_fields(old, spec__purpose="testing")).status is None
+    assert (
+        requested(denied=["update shoots/binding"]).update(old, with_fields(old, spec__purpose="testing")).status
+        is None
+    )
 
 
 def test_a_seed_is_not_left_for_nothing() -> None:
@@ -136,7 +139,7 @@ def test_who_chooses_the_first_seed_changes_nothing_else(more: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "reported"),
     [
         (operation("Migrate", "Processing"), "during Migrate operation that is in state Processing"),
         (operation("Restore", "Error"), "during Restore operation that is in state Error"),
@@ -144,11 +147,11 @@ def test_who_chooses_the_first_seed_changes_nothing_else(more: Object) -> None:
         ({"seedName": "other"}, "has been rescheduled to a new seed"),
     ],
 )
-def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, said: str) -> None:
+def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, reported: str) -> None:
     old = stored(submitted(seedName="seed", meta__annotations={CONFIRMED: "true"}), status=status)
-    changed, deleted = update(old, purpose="testing"), asked().delete(old)
-    assert said in changed.message
-    assert (changed.code, deleted.code) == ((403, 403) if said else (200, 200))
+    changed, deleted = update(old, purpose="testing"), requested().delete(old)
+    assert reported in changed.message
+    assert (changed.code, deleted.code) == ((403, 403) if reported else (200, 200))
     assert update(old, meta__labels={"a": "b"}).status is None
 
 
@@ -188,7 +191,7 @@ OWN = {"domain": "my.org", "providers": [{"type": "local", "secretName": "cred"}
 
 
 @pytest.mark.parametrize(
-    ("dns", "said"),
+    ("dns", "reported"),
     [
         (OWN, ""),
         ({"domain": "a.dev.ex.org"}, ""),
@@ -200,10 +203,10 @@ OWN = {"domain": "my.org", "providers": [{"type": "local", "secretName": "cred"}
         ({**OWN, "providers": [{"type": "local", "secretName": "none"}]}, 'secrets "none" not found'),
     ],
 )  # fmt: skip
-def test_domains_on_a_seed(dns: Object, said: str) -> None:
+def test_domains_on_a_seed(dns: Object, reported: str) -> None:
     outcome = create(submitted(seedName="seed", dns=dns))
-    assert said in outcome.message
-    assert (outcome.status is None) is not bool(said)
+    assert reported in outcome.message
+    assert (outcome.status is None) is not bool(reported)
 
 
 def test_a_domain_that_is_not_served_has_no_primary_provider() -> None:
@@ -236,10 +239,12 @@ def served_domain(domain: str) -> Object:
 def test_a_domain_belongs_to_one_shoot(theirs: str, mine: str, *, taken: bool) -> None:
     served = stored(submitted(dns=served_domain(theirs)), status=operation("Create"))
     other = with_fields(served, metadata__namespace="garden-other")
-    outcome = asked(other).create(submitted("b", dns=served_domain(mine)))
-    same_name = asked(other).create(submitted(dns=served_domain(mine)))
+    outcome = requested(other).create(submitted("b", dns=served_domain(mine)))
+    same_name = requested(other).create(submitted(dns=served_domain(mine)))
     assert (outcome.code, same_name.code) == ((403, 403) if taken else (200, 200)), outcome.message
-    assert asked(with_fields(served, status=None)).create(submitted("b", dns=served_domain(mine))).code == outcome.code
+    assert (
+        requested(with_fields(served, status=None)).create(submitted("b", dns=served_domain(mine))).code == outcome.code
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,7 +264,7 @@ def test_a_domain_that_is_not_served_keeps_no_other_project_from_those_around_it
 ) -> None:
     dns = {"domain": "my.org", "providers": [{"type": provider}]}
     other = with_fields(stored(submitted(dns=dns)), metadata__namespace="garden-other", status=last)
-    outcome = asked(other).create(submitted("b", dns=served_domain(mine)))
+    outcome = requested(other).create(submitted("b", dns=served_domain(mine)))
     assert outcome.code == (403 if taken else 200), outcome.message
 
 
@@ -275,7 +280,7 @@ INTERNAL = of(
 
 
 @pytest.mark.parametrize(
-    ("domain", "said"),
+    ("domain", "reported"),
     [
         ("com", "public suffix"),
         ("co.uk", "public suffix"),
@@ -290,10 +295,10 @@ INTERNAL = of(
         ("a.local", ""),
     ],
 )
-def test_a_domain_of_all_belongs_to_no_shoot(domain: str, said: str) -> None:
-    outcome = asked(INTERNAL).create(submitted(dns=served_domain(domain)))
-    assert outcome.fields == ({"spec.dns.domain"} if said else set())
-    assert said in outcome.message
+def test_a_domain_of_all_belongs_to_no_shoot(domain: str, reported: str) -> None:
+    outcome = requested(INTERNAL).create(submitted(dns=served_domain(domain)))
+    assert outcome.fields == ({"spec.dns.domain"} if reported else set())
+    assert reported in outcome.message
 
 
 # --- references and rights
@@ -301,7 +306,7 @@ def test_a_domain_of_all_belongs_to_no_shoot(domain: str, said: str) -> None:
 
 def test_who_gives_an_object_to_extensions_may_read_it() -> None:
     reference = {"name": "r", "resourceRef": {"kind": "Secret", "apiVersion": "v1", "name": "none"}}
-    refused = asked(denied=["get secrets"]).create(submitted(resources=[reference]))
+    refused = requested(denied=["get secrets"]).create(submitted(resources=[reference]))
     assert refused.code == 403
     assert "shoot cannot reference a resource you are not allowed to read" in refused.message
     assert "not found" not in refused.message
@@ -326,8 +331,8 @@ def test_who_changes_credentials_may_read_both() -> None:
     bindings = credentials_binding("one", "cred"), credentials_binding("two", "cred2")
     old = stored(submitted(secretBindingName=None, credentialsBindingName="one"), *bindings)
     new = with_fields(old, spec__credentialsBindingName="two")
-    assert asked(*bindings).update(old, new).status is None
-    assert asked(*bindings, denied=["get secrets"]).update(old, new).code == 403
+    assert requested(*bindings).update(old, new).status is None
+    assert requested(*bindings, denied=["get secrets"]).update(old, new).code == 403
 
 
 def test_a_profile_is_replaced_only_by_one_whose_parent_it_is() -> None:
@@ -385,8 +390,8 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
     unfit = stored(submitted(provider__workers=pools))
     assert update(unfit, managed, meta__labels={"a": "b"}).status is None
     assert update(unfit, managed, purpose="testing").status is None
-    assert "still referenced by a managed seed" in asked(managed).delete(old).message
-    assert asked().delete(old).status is None
+    assert "still referenced by a managed seed" in requested(managed).delete(old).message
+    assert requested().delete(old).status is None
 
 
 # --- deletion
@@ -394,15 +399,15 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
 
 def test_a_deletion_is_confirmed_and_who_did_it_cannot_be_forged() -> None:
     old = stored()
-    assert asked().delete(old).code == 403
+    assert requested().delete(old).code == 403
     notes = {**old["metadata"]["annotations"], CONFIRMED: "true"}
-    confirmed = asked(user="ann").update(old, with_fields(old, metadata__annotations=notes)).object
+    confirmed = requested(user="ann").update(old, with_fields(old, metadata__annotations=notes)).object
     assert confirmed["metadata"]["annotations"][CONFIRMED_BY] == "ann"
     forged = with_fields(confirmed, metadata__annotations={**notes, CONFIRMED_BY: "carl"})
-    assert asked().update(confirmed, forged).object["metadata"]["annotations"][CONFIRMED_BY] == "ann"
+    assert requested().update(confirmed, forged).object["metadata"]["annotations"][CONFIRMED_BY] == "ann"
     dual = with_fields(PROJECT, spec__dualApprovalForDeletion=[{"resource": "shoots", "selector": {}}])
-    assert asked(dual, user="ann").delete(confirmed).code == 403
-    assert asked(dual, user="bob").delete(confirmed).status is None
+    assert requested(dual, user="ann").delete(confirmed).code == 403
+    assert requested(dual, user="bob").delete(confirmed).status is None
 
 
 def test_the_finalizer_goes_when_the_cluster_is_gone() -> None:
@@ -446,7 +451,7 @@ def test_a_quota_is_looked_at_when_a_shoot_grows() -> None:
 def test_a_quota_that_the_caches_do_not_know_yet_limits_shoots() -> None:
     late = quota(metrics={"cpu": "1"})
     late["metadata"]["resourceVersion"] = "1000"
-    admission = asked(LIMITED)
+    admission = requested(LIMITED)
     admission.reviews.stored = [*admission.reviews.stored, late]
     refused = admission.create(submitted(provider__workers=[worker(maximum=2)]))
     assert "quota limits exceeded. Unable to allocate further cpu " in refused.message

@@ -35,22 +35,22 @@ class Client:
 
     def __init__(self, objects: dict[tuple[str, str], Object] | None = None) -> None:
         self.objects = objects or {}
-        self.asked: list[tuple[Any, ...]] = []
+        self.requested: list[tuple[Any, ...]] = []
 
     async def read(self, path: str) -> Object:
-        self.asked.append(("read", path))
+        self.requested.append(("read", path))
         return self.objects["", path]
 
     async def patch(self, resource: Any, name: Key | str, body: Object) -> Object:
-        self.asked.append(("patch", resource.plural, *key_of(name), body))
+        self.requested.append(("patch", resource.plural, *key_of(name), body))
         return body
 
     async def replace(self, resource: Any, obj: Object, *, subresource: str = "") -> Object:
-        self.asked.append(("replace", resource.plural, subresource, obj))
+        self.requested.append(("replace", resource.plural, subresource, obj))
         return obj
 
     async def request(self, method: str, path: str, *, body: Object) -> bytes:
-        self.asked.append((method, path, body))
+        self.requested.append((method, path, body))
         return json.dumps(self.objects["", path]).encode()
 
 
@@ -81,7 +81,7 @@ def test_an_operation_is_an_annotation(kind: type[GardenApi]) -> None:
     client = Client()
     asyncio.run(of(kind, client).operate(SHOOTS, "s", "retry", namespace="garden-dev"))
     patch = {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}}
-    assert client.asked == [("patch", "shoots", "garden-dev", "s", patch)]
+    assert client.requested == [("patch", "shoots", "garden-dev", "s", patch)]
 
 
 def test_a_shoot_is_bound_with_its_version_or_by_the_subresource() -> None:
@@ -89,17 +89,17 @@ def test_a_shoot_is_bound_with_its_version_or_by_the_subresource() -> None:
     asyncio.run(of(PlainApi, plain).bind(SHOOT, "seed"))
     asyncio.run(of(AggregatedApi, aggregated).bind(SHOOT, "seed"))
     patch = {"metadata": {"resourceVersion": "7"}, "spec": {"seedName": "seed"}}
-    assert plain.asked == [("patch", "shoots", "garden-dev", "s", patch)]
+    assert plain.requested == [("patch", "shoots", "garden-dev", "s", patch)]
     bound = {**SHOOT, "spec": {"purpose": "testing", "seedName": "seed"}}
-    assert aggregated.asked == [("replace", "shoots", "binding", bound)]
+    assert aggregated.requested == [("replace", "shoots", "binding", bound)]
 
 
 def test_a_shoot_that_has_left_its_seed_is_taken_over() -> None:
     plain, aggregated = Client(), Client()
     asyncio.run(of(PlainApi, plain).migrated(SHOOT))
     asyncio.run(of(AggregatedApi, aggregated).migrated(SHOOT))
-    assert [each[:4] for each in plain.asked] == [("patch", "shoots", "garden-dev", "s")]
-    assert aggregated.asked == []
+    assert [each[:4] for each in plain.requested] == [("patch", "shoots", "garden-dev", "s")]
+    assert aggregated.requested == []
 
 
 def confined(generation: int, *, sequence: int, observed: int = 1, deleting: bool = False) -> Object:
@@ -147,7 +147,7 @@ def test_a_kubeconfig_is_asked_for_where_the_garden_makes_it(kind: type[GardenAp
     made = asyncio.run(of(kind, client).kubeconfig(SHOOT, Role.VIEWER, lifetime=HOUR))
     assert (made.content, made.expires) == (b"config", datetime(2026, 1, 1, tzinfo=UTC))
     assert "config=" not in repr(made)
-    ((method, _, body),) = client.asked
+    ((method, _, body),) = client.requested
     assert (method, body["kind"], body["spec"]) == ("POST", "ViewerKubeconfigRequest", {"expirationSeconds": 3600})
 
 
@@ -166,7 +166,7 @@ def test_a_token_is_asked_for_where_the_garden_issues_it(
     token = asyncio.run(of(kind, client).token(identity, lifetime=HOUR, now=now, context={"kind": "Shoot"}))
     assert (token.text, token.lifetime) == ("hush", 6 * HOUR)
     assert "hush" not in repr(token)
-    ((method, _, body),) = client.asked
+    ((method, _, body),) = client.requested
     assert (method, body["kind"]) == ("POST", "TokenRequest")
     assert body["spec"] == {"expirationSeconds": 3600, "contextObject": {"kind": "Shoot"}}
 
@@ -183,6 +183,8 @@ def test_a_token_is_asked_for_where_the_garden_issues_it(
 )
 def test_an_answer_without_a_token_is_none(answer: Any) -> None:
     path = "/apis/security.gardener.cloud/v1alpha1/namespaces/n/workloadidentities/wi/token"
-    asked = of(AggregatedApi, Client({("", path): answer})).token(Key("n", "wi"), lifetime=HOUR, now=datetime.now(UTC))
+    requested = of(AggregatedApi, Client({("", path): answer})).token(
+        Key("n", "wi"), lifetime=HOUR, now=datetime.now(UTC)
+    )
     with pytest.raises(NotUnderstood, match="holds no token"):
-        asyncio.run(asked)
+        asyncio.run(requested)

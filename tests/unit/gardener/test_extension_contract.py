@@ -156,7 +156,7 @@ def test_each_kick_is_a_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "asked", "pause"),
+    ("obj", "requested", "pause"),
     [
         (extension(updated=EARLIER), ASKED, 0),
         # The answer that is there may not look like the next one, in the precision that it has.
@@ -172,11 +172,11 @@ def test_each_kick_is_a_change() -> None:
         ({}, ASKED, 0),
     ],
 )
-def test_a_kick_is_later_than_the_answer_that_is_there(obj: Object, asked: str, pause: float) -> None:
+def test_a_kick_is_later_than_the_answer_that_is_there(obj: Object, requested: str, pause: float) -> None:
     now = datetime(2026, 1, 1, 10, 0, 0, 500000, tzinfo=UTC)
     if annotations := obj.get("metadata", {}).get("annotations"):
         annotations[TIMESTAMP] = EARLIER
-    assert kick("reconcile", now=now, live=obj)[TIMESTAMP] == asked
+    assert kick("reconcile", now=now, live=obj)[TIMESTAMP] == requested
     assert pause_before_kick(obj, now=now) == pause
 
 

@@ -49,7 +49,7 @@ def test_a_managed_resource_may_have_no_references(managed_resource: Object) -> 
     assert references(managed_resource) == []
 
 
-def said(finding: Finding | None) -> tuple[str, str]:
+def reported(finding: Finding | None) -> tuple[str, str]:
     assert finding is not None
     return finding.reason, finding.message
 
@@ -61,7 +61,7 @@ def test_a_missing_object_is_named_with_its_namespace() -> None:
 
 def test_a_kind_that_is_not_served_is_missing_too() -> None:
     unknown = str(KindNotServed("example.com/v1", "Foo"))
-    reason, message = said(missing(Reference("example.com/v1", "Foo", "a", "x"), unknown_kind=unknown))
+    reason, message = reported(missing(Reference("example.com/v1", "Foo", "a", "x"), unknown_kind=unknown))
     assert reason == "FooMissing"
     assert message == (
         'Required Foo "x" in namespace "a" is missing: no matches for kind "Foo" in version "example.com/v1"'
@@ -77,7 +77,7 @@ def test_the_name_of_a_cluster_scoped_object_begins_with_a_slash() -> None:
     accepted = "the initial names have been accepted"
     served = {"type": "Established", "status": "False", "reason": "Installing", "message": accepted}
     found = health_finding(CRD, {"status": {"conditions": [served, {"type": "NamesAccepted", "status": "True"}]}})
-    reason, message = said(found)
+    reason, message = reported(found)
     assert reason == "CustomResourceDefinitionUnhealthy"
     assert message == (
         'CustomResourceDefinition "/foos.example.com" is unhealthy: condition "Established" has invalid status'
@@ -156,7 +156,7 @@ def test_old_pods_keep_a_deployment_progressing() -> None:
 def test_progress_of_a_malformed_object_is_left_to_its_health() -> None:
     reference = Reference("monitoring.coreos.com/v1", "Prometheus", "a", "x")
     assert progress_finding(reference, {"status": "broken"}) is None
-    assert said(health_finding(reference, {"status": "broken"}))[0] == "HealthCheckError"
+    assert reported(health_finding(reference, {"status": "broken"}))[0] == "HealthCheckError"
 
 
 def test_a_selector_that_is_no_selector_does_not_stop_the_check() -> None:

@@ -188,7 +188,7 @@ def test_the_oldest_are_pruned(limit: int, pruned: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "is_wrong"),
+    ("requested", "limit", "is_wrong"),
     [
         (None, 7, False),
         ("0", 0, False),
@@ -202,8 +202,8 @@ def test_the_oldest_are_pruned(limit: int, pruned: list[int]) -> None:
         ("three" * 100, 7, True),
     ],
 )
-def test_the_annotation_goes_before_the_setting(asked: str | None, limit: int, is_wrong: bool) -> None:
-    marks = {} if asked is None else {f"{GROUP}/history-limit": asked}
+def test_the_annotation_goes_before_the_setting(requested: str | None, limit: int, is_wrong: bool) -> None:
+    marks = {} if requested is None else {f"{GROUP}/history-limit": requested}
     found, problem = limit_of(managed_resource("garden/shop", annotations=marks), default=7)
     assert (found, problem is not None) == (limit, is_wrong)
     if problem:

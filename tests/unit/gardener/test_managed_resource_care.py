@@ -13,10 +13,10 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
 
 
-def managed(*, generation: int = 2, observed: int = 2, seconds_ago: float = 60, **said: Any) -> Object:
+def managed(*, generation: int = 2, observed: int = 2, seconds_ago: float = 60, **reported: Any) -> Object:
     """`said`: statuses by type, or status and reason; None leaves the condition out."""
     conditions = []
-    for type_, found in (GOOD | said).items():
+    for type_, found in (GOOD | reported).items():
         if found is None:
             continue
         status, reason = found if isinstance(found, tuple) else (found, f"{type_}Reason")

@@ -17,14 +17,14 @@ def entry(
     spec: str = "own",
     status: str = "own",
     last: tuple[str, str] | None = None,
-    asked: str = "",
+    requested: str = "",
     deleting: bool = False,
     name: str = "shoot--p--s--uid",
     annotations: dict[str, str] | None = None,
 ) -> Object:
     meta: dict[str, Any] = {"name": name, "namespace": "garden-p", "annotations": dict(annotations or {})}
-    if asked:
-        meta["annotations"]["gardener.cloud/operation"] = asked
+    if requested:
+        meta["annotations"]["gardener.cloud/operation"] = requested
     if deleting:
         meta["deletionTimestamp"] = "2026-01-02T03:04:05Z"
     state: dict[str, Any] = {"seedName": status} if status else {}
@@ -41,7 +41,7 @@ def entry(
         (entry(last=("Create", "Error")), "Create"),
         (entry(last=("Create", "Succeeded")), "Reconcile"),
         (entry(last=("Restore", "Processing")), "Restore"),
-        (entry(asked="restore"), "Restore"),
+        (entry(requested="restore"), "Restore"),
         (entry(deleting=True), "Delete"),
         (entry(spec="other"), "Migrate"),
         (entry(spec="other", deleting=True), "Migrate"),
@@ -49,8 +49,8 @@ def entry(
         (entry(spec="other", status=""), ""),
         (entry(last=("Migrate", "Processing")), "Restore"),
         (entry(status="", last=("Migrate", "Succeeded")), ""),
-        (entry(status="", last=("Migrate", "Succeeded"), asked="reconcile"), ""),
-        (entry(status="", last=("Migrate", "Succeeded"), asked="restore"), "Restore"),
+        (entry(status="", last=("Migrate", "Succeeded"), requested="reconcile"), ""),
+        (entry(status="", last=("Migrate", "Succeeded"), requested="restore"), "Restore"),
     ],
 )
 def test_one_seed_acts_and_the_next_one_waits_until_it_is_asked(obj: Object, operation: str) -> None:
@@ -67,7 +67,7 @@ def test_an_entry_has_left_as_soon_as_neither_spec_nor_status_name_the_seed(obj:
 
 
 @pytest.mark.parametrize(
-    ("is_observed", "asked", "state", "kind", "has_answered"),
+    ("is_observed", "requested", "state", "kind", "has_answered"),
     [
         (True, "", "Succeeded", "Reconcile", True),
         (True, "reconcile", "Succeeded", "Reconcile", False),
@@ -80,10 +80,10 @@ def test_an_entry_has_left_as_soon_as_neither_spec_nor_status_name_the_seed(obj:
     ],
 )
 def test_only_who_asks_for_the_same_once_more_gets_the_former_answer(
-    is_observed: bool, asked: str, state: str, kind: str, has_answered: bool
+    is_observed: bool, requested: str, state: str, kind: str, has_answered: bool
 ) -> None:
     of_garden: Object = {"metadata": {"generation": 2}, "status": {"observedGeneration": 2 if is_observed else 1}}
-    annotations = {"gardener.cloud/operation": asked} if asked else {}
+    annotations = {"gardener.cloud/operation": requested} if requested else {}
     extension: Object = {"metadata": {"annotations": annotations}, "status": {"lastOperation": {"state": state}}}
     assert rules.has_answered(of_garden, extension, kind) is has_answered
 

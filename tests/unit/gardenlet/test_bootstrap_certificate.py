@@ -38,10 +38,10 @@ def test_the_request_asks_for_what_makes_a_gardenlet(seed: str) -> None:
     key, holder = make_key(), gardenlet_of(seed)
     name = request_name(public_key(key), holder)
     made = signing_request(name, make_request(key, holder), seconds=None)
-    asked = parse(made).asked
-    assert asked.common_names == (f"gardener.cloud:system:seed:{seed}",)
-    assert asked.organizations == ("gardener.cloud:system:seeds",)
-    assert not asked.dns_names | asked.others
+    requested = parse(made).requested
+    assert requested.common_names == (f"gardener.cloud:system:seed:{seed}",)
+    assert requested.organizations == ("gardener.cloud:system:seeds",)
+    assert not requested.dns_names | requested.others
     assert made["spec"]["signerName"] == "kubernetes.io/kube-apiserver-client"
     assert made["spec"]["usages"] == ["digital signature", "key encipherment", "client auth"]
     assert "expirationSeconds" not in made["spec"]
@@ -93,9 +93,9 @@ def test_what_was_signed_is_read() -> None:
 
 def test_a_renewed_certificate_is_for_the_same_holder() -> None:
     held = holder_of(certificate(name="long" * 20).certificate)
-    asked = parse(signing_request("n", make_request(make_key(), held), seconds=None)).asked
-    assert asked.common_names == (held.common_name,)
-    assert asked.organizations == ("g",)
+    requested = parse(signing_request("n", make_request(make_key(), held), seconds=None)).requested
+    assert requested.common_names == (held.common_name,)
+    assert requested.organizations == ("g",)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_the_next_look_is_when_something_changes(days: int, seconds: float) -> N
 def test_the_seed_warns_of_a_certificate_that_is_not_renewed(
     days: float, failure: str, status: str, reason: str, message: str
 ) -> None:
-    said = said_of(TEN_DAYS, now=BEGIN + timedelta(days=days), failure=failure)
-    assert (said.type, said.status, said.reason) == ("GardenletCertificate", status, reason)
-    assert message in said.message
+    reported = said_of(TEN_DAYS, now=BEGIN + timedelta(days=days), failure=failure)
+    assert (reported.type, reported.status, reported.reason) == ("GardenletCertificate", status, reason)
+    assert message in reported.message
 
 
 def test_a_failed_renewal_says_how_long_there_is_still_time() -> None:

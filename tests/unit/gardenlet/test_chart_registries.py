@@ -61,18 +61,18 @@ def test_what_has_been_pulled() -> None:
     assert pulled_digest(printed, Reference("r.io", "c", "1")) == DIGEST
     other = f"sha256:{'b' * 64}"
     by_digest = printed.replace(":1", f"@{other}")
-    for said, wanted in (
+    for reported, wanted in (
         (printed, "2"),
         ("", "1"),
         (f"Pulled: r.io/c:1\nDigest: {DIGEST}0\n", "1"),
         (by_digest, other),
     ):
         with pytest.raises(RegistryError):
-            pulled_digest(said, Reference("r.io", "c", wanted))
+            pulled_digest(reported, Reference("r.io", "c", wanted))
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("printed", "reported"),
     [
         (
             'Error: failed: GET "https://u:p@r.io/v2?a=b": response status code 403: denied: so',
@@ -87,5 +87,5 @@ def test_what_has_been_pulled() -> None:
         ("Error: status code 500: Internal", "status code 500"),
     ],
 )
-def test_errors_without_secrets_and_what_to_do(printed: str, said: str) -> None:
-    assert problem(printed, Reference("r.io", "c", "1"), directory="DIR", most=9) == said
+def test_errors_without_secrets_and_what_to_do(printed: str, reported: str) -> None:
+    assert problem(printed, Reference("r.io", "c", "1"), directory="DIR", most=9) == reported

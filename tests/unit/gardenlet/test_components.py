@@ -258,13 +258,13 @@ def test_series_that_rules_and_dashboards_read_are_there() -> None:
         for rule in obj["spec"]["groups"][0]["rules"]
         if "record" in rule
     }
-    asked = " ".join(
+    requested = " ".join(
         [
             *dashboards.files().values(),
             *(str(obj["spec"]) for server in prometheus.SERVERS for obj in servers(server).values() if "spec" in obj),
         ]
     )
-    named = set(re.findall(r"\b(?:namespace|namespace_pod|seed|metering):[a-z0-9_]+(?::[a-z0-9_]+)?", asked))
+    named = set(re.findall(r"\b(?:namespace|namespace_pod|seed|metering):[a-z0-9_]+(?::[a-z0-9_]+)?", requested))
     assert named <= computed
     assert len(named) > 20
 

@@ -114,18 +114,18 @@ class World:
     ) -> Object:
         """The status that an extension writes. Args: of: the generation."""
         moment = format_time(at or self.extension_now)
-        said: Object = {
+        reported: Object = {
             "observedGeneration": metadata(obj)["generation"] if of is None else of,
             "lastOperation": {"type": kind, "state": state, "lastUpdateTime": moment},
         }
         if error:
-            said["lastError"] = {"description": error, "lastUpdateTime": moment}
-        written = self.write({**obj, "status": {**obj.get("status", {}), "lastError": None, **said}}, status=True)
+            reported["lastError"] = {"description": error, "lastUpdateTime": moment}
+        written = self.write({**obj, "status": {**obj.get("status", {}), "lastError": None, **reported}}, status=True)
         if error:
             self.errors.append((self.version, moment))
         elif state == "Succeeded":
-            self.answers.append((self.version, said["observedGeneration"], kind))
-        self.note(f"extension: {kind} {state} of {said['observedGeneration']} at {moment} {error}")
+            self.answers.append((self.version, reported["observedGeneration"], kind))
+        self.note(f"extension: {kind} {state} of {reported['observedGeneration']} at {moment} {error}")
         return written
 
     @property
@@ -152,21 +152,21 @@ def deployed(world: World, question: Question, *, looks: int) -> Iterator[bool]:
         yield False
         try:
             if live is None:
-                asked = kick(question.operation, now=world.now)
-                world.create(question.body(None, asked))
+                requested = kick(question.operation, now=world.now)
+                world.create(question.body(None, requested))
             elif question.is_open(live):
-                asked = kick(question.operation, now=world.now, live=live)
-                world.write(question.body(live, asked))
+                requested = kick(question.operation, now=world.now, live=live)
+                world.write(question.body(live, requested))
             else:
-                asked = annotations(live)
+                requested = annotations(live)
                 break
         except Conflict:
             continue
-        world.note_kick(question.operation, asked[keys.TIMESTAMP])
+        world.note_kick(question.operation, requested[keys.TIMESTAMP])
         break
     else:
         return
-    yield from _awaited(world, asked.get(keys.TIMESTAMP, ""), looks=looks)
+    yield from _awaited(world, requested.get(keys.TIMESTAMP, ""), looks=looks)
 
 
 def _awaited(world: World, timestamp: str, *, looks: int) -> Iterator[bool]:
@@ -186,8 +186,8 @@ def restored(world: World, question: Question, *, looks: int) -> Iterator[bool]:
         kind=question.kind, manifest=question.manifest, operation=keys.OPERATION_WAIT_FOR_STATE, is_demanded=True
     )
     yield from deployed(world, waiting, looks=0)
-    if asked := (yield from _annotated(world, keys.OPERATION_RESTORE)):
-        yield from _awaited(world, asked, looks=looks)
+    if requested := (yield from _annotated(world, keys.OPERATION_RESTORE)):
+        yield from _awaited(world, requested, looks=looks)
 
 
 def _annotated(world: World, operation: str) -> Any:
@@ -197,13 +197,13 @@ def _annotated(world: World, operation: str) -> Any:
         if pause := pause_before_kick(live, now=world.now):
             world.now += timedelta(seconds=pause)
         yield False
-        asked = kick(operation, now=world.now, live=live)
+        requested = kick(operation, now=world.now, live=live)
         try:
-            world.annotate(live, operation=operation, timestamp=asked[keys.TIMESTAMP])
+            world.annotate(live, operation=operation, timestamp=requested[keys.TIMESTAMP])
         except Conflict:
             continue
-        world.note_kick(operation, asked[keys.TIMESTAMP])
-        return asked[keys.TIMESTAMP]
+        world.note_kick(operation, requested[keys.TIMESTAMP])
+        return requested[keys.TIMESTAMP]
     return ""
 
 
@@ -211,7 +211,7 @@ def migrated(world: World, _question: Question, *, looks: int) -> Iterator[bool]
     if world.live is None:
         yield True
         return
-    asked = yield from _annotated(world, keys.OPERATION_MIGRATE)
+    requested = yield from _annotated(world, keys.OPERATION_MIGRATE)
     for _ in range(looks):
         yield False
         if world.live is None or is_migrated(world.live):
@@ -219,7 +219,7 @@ def migrated(world: World, _question: Question, *, looks: int) -> Iterator[bool]
                 assert any(kind == operations.MIGRATE for _, _, kind in world.answers), world.log
             yield True
             return
-        if answered_error(world.live, kicked=asked):
+        if answered_error(world.live, kicked=requested):
             assert_error_is_new(world)
 
 
@@ -229,12 +229,12 @@ def deleted(world: World, _question: Question, *, looks: int) -> Iterator[bool]:
         if pause := pause_before_kick(live, now=world.now):
             world.now += timedelta(seconds=pause)
         yield False
-        asked = kick("", now=world.now, live=live)[keys.TIMESTAMP]
+        requested = kick("", now=world.now, live=live)[keys.TIMESTAMP]
         try:
-            world.annotate(live, confirmed="true", timestamp=asked)
+            world.annotate(live, confirmed="true", timestamp=requested)
         except Conflict:
             continue
-        world.note_kick("delete", asked)
+        world.note_kick("delete", requested)
         yield False
         world.delete()
     for _ in range(looks):
@@ -301,19 +301,19 @@ def as_elsewhere(world: World) -> Steps:
         if world.live is None:
             is_new = True
             continue
-        obj, asked = deepcopy(world.obj), annotations(world.obj).get(keys.OPERATION, "")
+        obj, requested = deepcopy(world.obj), annotations(world.obj).get(keys.OPERATION, "")
         last = obj.get("status", {}).get("lastOperation") or {}
         operation = operations.operation_of(obj)
         if operation == operations.DELETE:
             if FINALIZER not in finalizers(obj):
                 continue
-        elif asked not in {"reconcile", "migrate", "restore"} and not (
-            is_new and not asked and last.get("state") != "Succeeded"
+        elif requested not in {"reconcile", "migrate", "restore"} and not (
+            is_new and not requested and last.get("state") != "Succeeded"
         ):
             is_new = False
             continue
         try:
-            if asked and asked != keys.OPERATION_MIGRATE:
+            if requested and requested != keys.OPERATION_MIGRATE:
                 obj = world.annotate(obj, operation=None)
                 yield
             if operation != operations.DELETE and not is_deleting(obj) and FINALIZER not in finalizers(obj):
@@ -338,19 +338,19 @@ def badly(world: World) -> None:
     if world.live is None:
         return
     obj, chance = deepcopy(world.obj), world.chance
-    asked = annotations(obj).get(keys.OPERATION)
+    requested = annotations(obj).get(keys.OPERATION)
     generation, last = metadata(obj)["generation"], obj.get("status", {}).get("lastOperation") or {}
     match chance.choice(("lose", "old-generation", "old-time", "error", "again", "finalizer", "no-finalizer", "begin")):
-        case "lose" if asked:
+        case "lose" if requested:
             world.annotate(obj, operation=None)
-            world.note(f"extension: loses {asked}")
+            world.note(f"extension: loses {requested}")
         case "old-generation" if generation > 1:
             world.report(obj, "Reconcile", "Succeeded", of=generation - 1)
         case "old-time" if world.kicked:
             before = world.kicked_at - timedelta(seconds=chance.choice((1, 3, 60)))
             world.report(obj, "Reconcile", "Succeeded", at=before)
             world.answers.pop()
-        case "error" if asked is None:
+        case "error" if requested is None:
             world.report(obj, last.get("type", "Create"), chance.choice(("Error", "Succeeded")), error="e")
         case "again" if last:
             world.write(obj, status=True)

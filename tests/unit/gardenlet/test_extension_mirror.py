@@ -14,9 +14,9 @@ NAME = Key("", "a")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def extension(state: str, *, asked: str = "", time: int = 0) -> Object:
+def extension(state: str, *, requested: str = "", time: int = 0) -> Object:
     status = {"lastOperation": {"state": state, "lastUpdateTime": time}} if state else {}
-    return {"metadata": {"annotations": {OPERATION: asked} if asked else {}}, "status": status}
+    return {"metadata": {"annotations": {OPERATION: requested} if requested else {}}, "status": status}
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def extension(state: str, *, asked: str = "", time: int = 0) -> Object:
         (extension("Processing"), extension("Failed"), False, True),
         (extension("Succeeded"), extension("Processing"), False, False),
         (extension("Succeeded"), extension("Succeeded"), False, False),
-        (extension("Processing"), extension("Succeeded", asked="reconcile"), False, False),
-        (extension("Processing"), extension("Succeeded", asked="migrate"), False, False),
-        (extension("Processing", asked="migrate"), extension("Succeeded", asked="migrate"), False, True),
+        (extension("Processing"), extension("Succeeded", requested="reconcile"), False, False),
+        (extension("Processing"), extension("Succeeded", requested="migrate"), False, False),
+        (extension("Processing", requested="migrate"), extension("Succeeded", requested="migrate"), False, True),
         (None, extension("Failed"), True, True),
         (None, extension("Succeeded"), True, True),
         (extension("Succeeded"), None, False, False),

@@ -65,7 +65,7 @@ async def test_files_are_written_anew_from_one_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "reported"),
     [
         (
             [secret(exec={"command": "PASSWORD"}), policy(policy=POLICY)],
@@ -77,11 +77,11 @@ async def test_files_are_written_anew_from_one_key() -> None:
     ],
 )
 async def test_a_file_that_became_unusable_fails_the_flow_and_keeps_the_api_server(
-    objects: list[Object], said: str
+    objects: list[Object], reported: str
 ) -> None:
     with pytest.raises(tenant_files.TenantFileError) as caught:
         await read(*objects)
-    assert said in str(caught.value)
+    assert reported in str(caught.value)
     assert "PASSWORD" not in str(caught.value)
     assert caught.value.codes == (RETRYABLE_CONFIGURATION_PROBLEM,)
 

@@ -92,8 +92,13 @@ async def test_an_object_has_its_running_and_its_last_flow(records: FlowRecords)
     assert "rights" in failed["remedy"]
     assert (stopped["state"], stopped["after"]) == ("NotStarted", ["Waiting until infrastructure is ready"])
     page = await _text(records, "/flows/Shoot/garden-dev/web")
-    for said in ("Running flow", "Last flow", "waits for Waiting until infrastructure is ready, Deploying DNS", "→ "):
-        assert said in page
+    for reported in (
+        "Running flow",
+        "Last flow",
+        "waits for Waiting until infrastructure is ready, Deploying DNS",
+        "→ ",
+    ):
+        assert reported in page
 
 
 async def test_what_others_wrote_is_text(records: FlowRecords) -> None:
@@ -174,7 +179,7 @@ async def test_what_looks_like_a_credential_is_cut_out_of_a_preview(records: Flo
 
 
 @pytest.mark.parametrize(
-    ("path", "error", "status", "said"),
+    ("path", "error", "status", "reported"),
     [
         (PREVIEW, NoPreviewError(409, "it is being deleted"), 409, "it is being deleted"),
         (PREVIEW, Unreachable("no answer"), 502, "what is needed for it can't be read: no answer"),
@@ -187,11 +192,11 @@ async def test_what_looks_like_a_credential_is_cut_out_of_a_preview(records: Flo
     ],
 )
 async def test_it_is_said_why_there_is_no_preview(
-    records: FlowRecords, path: str, error: Exception | None, status: int, said: str
+    records: FlowRecords, path: str, error: Exception | None, status: int, reported: str
 ) -> None:
     answer = await _answer(records, path, previews=_offered(error))
     found = orjson.loads(_body(answer))
-    assert (answer.status, found["kind"], found["code"], found["message"]) == (status, "Status", status, said)
+    assert (answer.status, found["kind"], found["code"], found["message"]) == (status, "Status", status, reported)
 
 
 async def test_previews_are_read_only_and_on_loopback_for_this_computer_only(records: FlowRecords) -> None:

@@ -126,7 +126,7 @@ def test_all_violations_of_a_file_are_reported(document: str, errors: list[str])
 
 
 @pytest.mark.parametrize(
-    ("section", "said"),
+    ("section", "reported"),
     [
         ("logging: {enabled: true}", ["logging.enabled: ignored"]),
         ("logging: {enabled: false}", []),
@@ -137,10 +137,10 @@ def test_all_violations_of_a_file_are_reported(document: str, errors: list[str])
         ("controllers: {shootCare: {conditionThresholds: [{type: EveryNodeReady}]}}", []),
     ],
 )
-def test_what_has_no_effect_is_a_warning(section: str, said: list[str]) -> None:
+def test_what_has_no_effect_is_a_warning(section: str, reported: list[str]) -> None:
     warnings = decode(f"{SEED}{section}").warnings
-    assert len(warnings) == len(said)
-    assert all(each in warning for each, warning in zip(said, warnings, strict=True))
+    assert len(warnings) == len(reported)
+    assert all(each in warning for each, warning in zip(reported, warnings, strict=True))
 
 
 def test_unknown_fields_are_warnings_that_name_them() -> None:

@@ -123,10 +123,10 @@ def test_the_kubeconfig_names_the_file_with_the_token() -> None:
 
 
 def test_the_level_of_pod_security_goes_with_its_annotation() -> None:
-    asked: Object = {
+    requested: Object = {
         "metadata": {"name": "e", "annotations": {"security.gardener.cloud/pod-security-enforce": "baseline"}}
     }
-    live = namespaces.desired(asked, registration="r", zones=["a", "b"], is_garden=False)
+    live = namespaces.desired(requested, registration="r", zones=["a", "b"], is_garden=False)
     assert live["metadata"]["labels"][namespaces.ENFORCED] == "baseline"
     wanted = namespaces.desired({"metadata": {"name": "e"}}, registration="r", zones=["a", "b"], is_garden=False)
     assert namespaces.patch(wanted, live) == {"metadata": {"labels": {namespaces.ENFORCED: None}}}
@@ -134,7 +134,7 @@ def test_the_level_of_pod_security_goes_with_its_annotation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("printed", "reported"),
     [
         (
             "level=WARN x\nError: template: c/a.yaml:1: boo\n\nUse --debug flag to render out invalid YAML\n",
@@ -146,12 +146,12 @@ def test_the_level_of_pod_security_goes_with_its_annotation() -> None:
         ("x" * 2000 + "y" * 1000, "x" * 1024 + " … " + "x" * 24 + "y" * 1000),
     ],
 )
-def test_errors_of_helm(printed: str, said: str) -> None:
-    assert error_text(printed, {}) == said
+def test_errors_of_helm(printed: str, reported: str) -> None:
+    assert error_text(printed, {}) == reported
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "reported"),
     [
         ({"password": "pa55word"}, "Error: *** is no word"),
         ({"a": [{"authData": {"b": ["pa55word", "pa55"]}}]}, "Error: *** is no word"),
@@ -160,8 +160,8 @@ def test_errors_of_helm(printed: str, said: str) -> None:
         ({"token": "is", "key": 55, "secretRef": None}, "Error: pa55word is no word"),
     ],
 )
-def test_errors_of_helm_without_secrets(values: Object, said: str) -> None:
-    assert f"Error: {error_text('Error: pa55word is no word', values)}" == said
+def test_errors_of_helm_without_secrets(values: Object, reported: str) -> None:
+    assert f"Error: {error_text('Error: pa55word is no word', values)}" == reported
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,12 @@ def test_each_config_is_rotated_when_the_status_says(has_static_kubeconfig: bool
     found = rotations(status, has_static_kubeconfig=has_static_kubeconfig)
     configs = (CA, CA_CLIENT, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY, SSH_KEY, OBSERVER, TOKENS, KUBECONFIG)
     days = {CA: 1, CA_CLIENT: 1, SERVICE_ACCOUNT_KEY: 2, ENCRYPTION_KEY: 3, SSH_KEY: 5, OBSERVER: 6, TOKENS: tokens}
-    assert found.asked(configs) == {config.name: datetime(2026, 1, day, tzinfo=UTC) for config, day in days.items()}
+    assert found.requested(configs) == {config.name: datetime(2026, 1, day, tzinfo=UTC) for config, day in days.items()}
 
 
 def test_without_a_rotation_nothing_is_asked() -> None:
     for status in ({}, shoot(), shoot(certificateAuthorities={"lastInitiationTime": "nonsense"})):
-        assert rotations(status, has_static_kubeconfig=True).asked((CA, TOKENS)) == {}
+        assert rotations(status, has_static_kubeconfig=True).requested((CA, TOKENS)) == {}
 
 
 @pytest.mark.parametrize(

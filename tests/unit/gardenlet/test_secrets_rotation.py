@@ -77,9 +77,9 @@ def test_components_of_a_seed_have_a_day_for_each_step(hours: float, expected: O
 
 def test_the_newest_secret_says_when_a_config_was_rotated() -> None:
     found = [secret("a", "x", issued=NOW - DAY), secret("b", "x", rotated="7"), secret("c", "y")]
-    assert rotation_times(found, asked={}, now=NOW, renews_authorities=True) == {"x": "7", "y": ""}
-    asked = {"y": NOW, "z": NOW}
-    times = rotation_times(found, asked=asked, now=NOW, renews_authorities=True)
+    assert rotation_times(found, requested={}, now=NOW, renews_authorities=True) == {"x": "7", "y": ""}
+    requested = {"y": NOW, "z": NOW}
+    times = rotation_times(found, requested=requested, now=NOW, renews_authorities=True)
     assert times == {"x": "7", "y": names.as_label(NOW), "z": names.as_label(NOW)}
 
 
@@ -87,7 +87,7 @@ def test_the_newest_secret_says_when_a_config_was_rotated() -> None:
 def test_authorities_of_a_shoot_are_rotated_by_users_only(renews_authorities: bool, expected: str) -> None:
     until = {names.VALID_UNTIL: names.as_label(NOW)}
     found = Stored(name="ca", labels={**secret("ca", "ca", issued=NOW - DAY).labels, **until}, data={"ca.key": b""})
-    assert rotation_times([found], asked={}, now=NOW, renews_authorities=renews_authorities) == {"ca": expected}
+    assert rotation_times([found], requested={}, now=NOW, renews_authorities=renews_authorities) == {"ca": expected}
 
 
 def test_the_old_one_is_the_newest_of_the_others() -> None:

@@ -36,7 +36,7 @@ def node(name: str = "a", *, applied: str = "new", secret: str = "agent-w", read
     return kept_of({"metadata": meta, "spec": spec, "status": {"conditions": [{"type": "Ready", "status": ready}]}})
 
 
-def said(problem: NodeProblem | None) -> tuple[str, str]:
+def reported(problem: NodeProblem | None) -> tuple[str, str]:
     return ("", "") if problem is None else (problem.reason, problem.message)
 
 
@@ -56,7 +56,7 @@ def said(problem: NodeProblem | None) -> tuple[str, str]:
     ],
 )
 def test_configurations(nodes: list[Object], wanted: Configurations, text: str) -> None:
-    reason, message = said(configuration_problem(SHOOT, nodes, wanted))
+    reason, message = reported(configuration_problem(SHOOT, nodes, wanted))
     assert message.startswith(text)
     assert (reason == "OperatingSystemConfigOutdated") is bool(text)
 
@@ -73,9 +73,9 @@ def test_what_is_known_of_configurations() -> None:
 def test_agents_renew_their_leases() -> None:
     nodes = [node("a"), node("b")]
     assert agent_problem(nodes, {"a": LATER, "b": LATER, "gone": None}, now=NOW) is None
-    assert said(agent_problem(nodes, {"a": LATER}, now=NOW)) == ("NodeAgentUnhealthy", 'No agent runs on node "b".')
+    assert reported(agent_problem(nodes, {"a": LATER}, now=NOW)) == ("NodeAgentUnhealthy", 'No agent runs on node "b".')
     for end in (EARLIER, None):
-        assert "does not renew" in said(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
+        assert "does not renew" in reported(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_until_when_a_lease_counts(spec: Object, end: datetime | None) -> None:
     ("good", "expired", "is_problem"), [(0, 0, False), (9, 1, False), (8, 2, True), (4, 1, True), (0, 1, True)]
 )
 def test_many_leases_that_expire_at_once(good: int, expired: int, is_problem: bool) -> None:
-    reason, message = said(expiry_problem([LATER] * good + [EARLIER] * expired, now=NOW))
+    reason, message = reported(expiry_problem([LATER] * good + [EARLIER] * expired, now=NOW))
     assert (reason == "TooManyExpiredNodeLeases") is is_problem
     assert message.startswith(f"{expired} of {good + expired} Leases" if is_problem else "")
 
@@ -145,4 +145,4 @@ def test_machines_are_counted_of_all_pools() -> None:
     ],
 )
 def test_as_many_nodes_as_there_are_to_be(nodes: Sequence[Object], found: Machines, problem: tuple[str, str]) -> None:
-    assert said(scaling_problem(nodes, found)) == problem
+    assert reported(scaling_problem(nodes, found)) == problem

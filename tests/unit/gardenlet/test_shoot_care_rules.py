@@ -57,8 +57,8 @@ def with_part(name: str, **fields: Any) -> list[Part]:
 
 
 def report(of_type: str, state: str, *, kind: str = "Extension", **fields: Any) -> Report:
-    said = {"type": of_type, "status": state, "reason": "Bad", "message": "it is bad", **fields}
-    return Report(kind=kind, name=Key(NAMESPACE, "e"), type="x", conditions=[said])
+    reported = {"type": of_type, "status": state, "reason": "Bad", "message": "it is bad", **fields}
+    return Report(kind=kind, name=Key(NAMESPACE, "e"), type="x", conditions=[reported])
 
 
 def managed_resource(*, of_class: str | None = "seed", label: str = "", healthy: str = "False") -> Object:
@@ -150,7 +150,7 @@ BAD = report("ControlPlaneHealthy", "False")
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "reported"),
     [
         ({"parts": PARTS[1:]}, ("DeploymentMissing", "[gardener-resource-manager]")),
         ({"parts": PARTS[:-1]}, ("EtcdMissing", "[etcd-events]")),
@@ -170,10 +170,10 @@ BAD = report("ControlPlaneHealthy", "False")
         ({"reports": [report("SystemComponentsHealthy", "False")]}, ("ControlPlaneRunning", "")),
     ],
 )
-def test_the_control_plane(fields: Any, said: tuple[str, str]) -> None:
+def test_the_control_plane(fields: Any, reported: tuple[str, str]) -> None:
     condition = found("ControlPlaneHealthy", **fields)
-    assert condition.reason == said[0]
-    assert said[1] in condition.message
+    assert condition.reason == reported[0]
+    assert reported[1] in condition.message
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_the_control_plane(fields: Any, said: tuple[str, str]) -> None:
 )
 def test_what_a_silent_extension_says_does_not_count(heartbeats: Any, enabled: bool, reason: str) -> None:
     settings = ShootCare(stale_extension_health_checks=StaleExtensionHealthChecks(enabled=enabled))
-    said = [report("ControlPlaneHealthy", "True")]
-    condition = found("ControlPlaneHealthy", settings, reports=said, heartbeats=heartbeats)
+    reported = [report("ControlPlaneHealthy", "True")]
+    condition = found("ControlPlaneHealthy", settings, reports=reported, heartbeats=heartbeats)
     assert condition.reason == reason
 
 
@@ -244,7 +244,7 @@ SILENT, BROKEN = NodeProblem("NodeAgentUnhealthy", "m"), NodeProblem("TooManyExp
 
 
 @pytest.mark.parametrize(
-    ("inside", "wanted", "said"),
+    ("inside", "wanted", "reported"),
     [
         (None, 1, ("Unknown", "ConditionCheckError")),
         (Inside(problem="forbidden"), 1, ("Unknown", "ConditionCheckError")),
@@ -257,10 +257,10 @@ SILENT, BROKEN = NodeProblem("NodeAgentUnhealthy", "m"), NodeProblem("TooManyExp
     ],
 )
 def test_of_several_problems_with_nodes_the_first_is_named(
-    inside: Inside | None, wanted: int, said: tuple[str, str]
+    inside: Inside | None, wanted: int, reported: tuple[str, str]
 ) -> None:
     condition = found("EveryNodeReady", rolled_out=WITH_WORKERS, inside=inside, machines=Machines(wanted))
-    assert (condition.status, condition.reason) == said
+    assert (condition.status, condition.reason) == reported
 
 
 def test_a_tunnel_that_does_not_reach_nodes() -> None:
@@ -314,7 +314,7 @@ PROBLEM = WebhookFinding(kind="V", name="v", problem="webhook w", is_remediated=
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "reported"),
     [
         ({"probe": Probe(ApiServer.NOT_RUNNING)}, ("False", "ConstraintNotChecked")),
         ({"probe": Probe(ApiServer.UNREACHABLE, "no token"), "inside": None}, ("Unknown", "ConditionCheckError")),
@@ -329,23 +329,23 @@ PROBLEM = WebhookFinding(kind="V", name="v", problem="webhook w", is_remediated=
         ({"inside": Inside(webhooks=[replace(PROBLEM, problem="")])}, ("True", "NoProblematicWebhooks")),
     ],
 )
-def test_webhooks(fields: Any, said: tuple[str, str]) -> None:
+def test_webhooks(fields: Any, reported: tuple[str, str]) -> None:
     all_ = {each.type: each for each in constraints(observed(**fields))}
     for each in ("HibernationPossible", "MaintenancePreconditionsSatisfied"):
-        assert (all_[each].status, all_[each].reason) == said
+        assert (all_[each].status, all_[each].reason) == reported
         assert all_[each].codes == (
-            ("ERR_PROBLEMATIC_WEBHOOK",) if "Webhooks" in said[1] and said[0] == "False" else ()
+            ("ERR_PROBLEMATIC_WEBHOOK",) if "Webhooks" in reported[1] and reported[0] == "False" else ()
         )
 
 
 @pytest.mark.parametrize(
-    ("until", "said"),
+    ("until", "reported"),
     [(NOW + timedelta(days=364), "False"), (NOW + timedelta(days=366), "True"), (None, "Unknown")],
 )
-def test_authorities(until: datetime | None, said: str) -> None:
+def test_authorities(until: datetime | None, reported: str) -> None:
     """Also of a Shoot whose API server can't be asked."""
     all_ = constraints(observed(authorities={"ca": until}, probe=Probe(ApiServer.NOT_RUNNING)))
-    assert all_[0].status == said
+    assert all_[0].status == reported
 
 
 # --- the status
@@ -373,7 +373,7 @@ def shoot_with(state: str, *, since: datetime, operation: Object | None = None) 
 
 
 @pytest.mark.parametrize(
-    ("shoot", "said"),
+    ("shoot", "reported"),
     [
         (shoot_with("True", since=NOW), "Progressing"),
         (shoot_with("Progressing", since=NOW - timedelta(seconds=59)), "Progressing"),
@@ -384,9 +384,9 @@ def shoot_with(state: str, *, since: datetime, operation: Object | None = None) 
         ({**SHOOT, "status": {}}, "Progressing"),
     ],
 )
-def test_patience_and_pardon(shoot: Object, said: str) -> None:
+def test_patience_and_pardon(shoot: Object, reported: str) -> None:
     written = checked(shoot, WRONG)["conditions"][0]
-    assert (written["status"], written["codes"]) == (said, ["ERR_X"])
+    assert (written["status"], written["codes"]) == (reported, ["ERR_X"])
 
 
 def test_conditions_of_others_are_kept_and_optional_constraints_go() -> None:

@@ -89,7 +89,7 @@ SPARED_PODS = [expression("origin", "gardener"), expression("shoot.gardener.clou
 
 
 @pytest.mark.parametrize(
-    ("found", "changed", "said"),
+    ("found", "changed", "reported"),
     [
         (webhook("nodes"), {"failurePolicy": "Ignore"}, ["failurePolicy"]),
         (
@@ -110,12 +110,12 @@ SPARED_PODS = [expression("origin", "gardener"), expression("shoot.gardener.clou
         ),
     ],
 )
-def test_corrections(found: Object, changed: Object, said: list[str]) -> None:
+def test_corrections(found: Object, changed: Object, reported: list[str]) -> None:
     wanted = corrected(configuration(found, annotations={"mine": "kept"}))
     assert wanted is not None
     assert wanted["webhooks"] == [{**found, **changed}]
     assert wanted["metadata"]["annotations"]["mine"] == "kept"
-    assert all(line.startswith(f"- {each}") for line, each in zip(lines_of(wanted), said, strict=True))
+    assert all(line.startswith(f"- {each}") for line, each in zip(lines_of(wanted), reported, strict=True))
     assert not is_problematic(wanted["webhooks"][0])
     assert corrected(wanted) is None
 

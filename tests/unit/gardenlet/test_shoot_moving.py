@@ -88,9 +88,9 @@ def seed(*, deleting: bool = False, version: str = "v1", bad: str = "", backup: 
     ],
 )
 def test_which_seed_takes_it(found: Object | None, cause: str) -> None:
-    said = unavailable(shoot(), found, version="v1")
+    reported = unavailable(shoot(), found, version="v1")
     whole = f"destination Seed is not available to host the control plane of Shoot s: {cause}"
-    assert said.startswith(whole) if cause else not said
+    assert reported.startswith(whole) if cause else not reported
 
 
 REMOVES = {

@@ -87,7 +87,7 @@ def test_operation(shoot: Object, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "kind", "said"),
+    ("workers", "kind", "reported"),
     [
         ([], "Create", ""),
         ([], "Delete", ""),
@@ -100,10 +100,10 @@ def test_operation(shoot: Object, expected: str) -> None:
         ([], "Restore", "Shoots move only between Seeds of one computer"),
     ],
 )
-def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, said: str) -> None:
+def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, reported: str) -> None:
     config = GardenletConfiguration(images=Images(resource_manager="image", kubernetes="k8s"))
     found = unsupported(config, _shoot(provider={"type": "local", "workers": workers}), kind)
-    assert found.startswith(said) if said else not found
+    assert found.startswith(reported) if reported else not found
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_wherever_saving_ends_nothing_that_was_saved_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("networks", "said"),
+    ("networks", "reported"),
     [
         ([network("n", 1)], "the largest entry is Network n with 10486.. bytes"),
         (
@@ -264,8 +264,8 @@ def test_wherever_saving_ends_nothing_that_was_saved_is_missing() -> None:
     ],
     ids=["one entry", "all together"],
 )
-def test_what_does_not_fit_is_refused_with_its_sizes(networks: list[Object], said: str) -> None:
-    with pytest.raises(TooLarge, match=said):
+def test_what_does_not_fit_is_refused_with_its_sizes(networks: list[Object], reported: str) -> None:
+    with pytest.raises(TooLarge, match=reported):
         divided(state_of(*networks), [])
 
 

@@ -69,8 +69,8 @@ def test_an_operation_that_can_not_be_prepared_is_never_given_up(error: Exceptio
     errors = [{"taskID": "t", "description": "before"}]
     before = {"retryCycleStartTime": format_time(NOW - timedelta(days=9)), "lastErrors": errors}
     ended = status.not_initialized(before, "Reconcile", str(error), status.codes_of(error), now=NOW)
-    said = f"Could not initialize a new operation for Shoot cluster: {error}"
-    assert (ended["lastOperation"]["state"], ended["lastOperation"]["description"]) == ("Error", said)
+    reported = f"Could not initialize a new operation for Shoot cluster: {error}"
+    assert (ended["lastOperation"]["state"], ended["lastOperation"]["description"]) == ("Error", reported)
     assert {name: ended[name] for name in before} == before
 
 

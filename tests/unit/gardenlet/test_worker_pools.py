@@ -101,8 +101,8 @@ def test_a_pool_may_be_called_like_a_part_of_what_nodes_may_do() -> None:
 
 
 def test_a_kubelet_evicts_as_the_shoot_says_and_else_as_usual() -> None:
-    asked = {"evictionHard": {"memoryAvailable": "1Gi"}, "kubeReserved": {"cpu": "80m", "ephemeralStorage": "1Gi"}}
-    config = kubelet.configuration(pool(kubernetes={"kubelet": asked}), dns="10.4.0.10")
+    requested = {"evictionHard": {"memoryAvailable": "1Gi"}, "kubeReserved": {"cpu": "80m", "ephemeralStorage": "1Gi"}}
+    config = kubelet.configuration(pool(kubernetes={"kubelet": requested}), dns="10.4.0.10")
     assert config["evictionHard"]["memory.available"] == "1Gi"
     assert config["evictionHard"]["nodefs.available"] == "5%"
     assert config["kubeReserved"] == {"cpu": "80m", "ephemeral-storage": "1Gi"}
@@ -122,8 +122,8 @@ def test_settings_of_a_pool_replace_those_of_the_shoot() -> None:
 
 
 def test_feature_gates_that_a_kubelet_does_not_know_are_left_out() -> None:
-    asked = {"featureGates": {"NoSuchFeature": True, "AllAlpha": True}}
-    assert kubelet.configuration(pool(kubernetes={"kubelet": asked}), dns="d")["featureGates"] == {"AllAlpha": True}
+    requested = {"featureGates": {"NoSuchFeature": True, "AllAlpha": True}}
+    assert kubelet.configuration(pool(kubernetes={"kubelet": requested}), dns="d")["featureGates"] == {"AllAlpha": True}
 
 
 # --- machines

@@ -22,8 +22,8 @@ HEALTHY = Condition("ResourcesHealthy", "True", "ResourcesHealthy", "All resourc
 
 def stored(condition: Condition, *, since: str = THEN) -> Object:
     times = {"lastTransitionTime": since, "lastUpdateTime": since}
-    said = {name: value for name, value in asdict(condition).items() if value}
-    return {"status": {"conditions": [APPLIED, {**said, **times}]}}
+    reported = {name: value for name, value in asdict(condition).items() if value}
+    return {"status": {"conditions": [APPLIED, {**reported, **times}]}}
 
 
 def service(message: str) -> Condition:

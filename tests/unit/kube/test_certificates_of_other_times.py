@@ -22,8 +22,8 @@ async def answer(_: web.BaseRequest) -> web.StreamResponse:
     return web.Response()
 
 
-@pytest.mark.parametrize(("since", "said"), [(2 * DAY, "not yet valid"), (-2 * DAY, "has expired")])
-async def test_the_clock_is_named_as_a_cause(since: timedelta, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("since", "reported"), [(2 * DAY, "not yet valid"), (-2 * DAY, "has expired")])
+async def test_the_clock_is_named_as_a_cause(since: timedelta, reported: str, tmp_path: Path) -> None:
     now = utc_now()
     authority = make_ca("test", now=now - 5 * DAY, lifetime=100 * DAY)
     pair = make_serving(authority, [HOST], now=now + since, lifetime=DAY)
@@ -43,5 +43,5 @@ async def test_the_clock_is_named_as_a_cause(since: timedelta, said: str, tmp_pa
     finally:
         await server.close()
     text = str(caught.value)
-    assert said in text
+    assert reported in text
     assert f"by the clock of this machine it is {format_time(now)[:13]}" in text

@@ -271,11 +271,11 @@ class Stuck:
     """A client that fails at first, and then does not answer."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def create(self, *args: Any, **_: Any) -> None:
-        self.asked.append(args[1]["message"])
-        if len(self.asked) == 1:
+        self.requested.append(args[1]["message"])
+        if len(self.requested) == 1:
             raise KeyError("x")
         await asyncio.Event().wait()
 
@@ -286,7 +286,7 @@ async def test_an_event_that_can_not_be_written_or_not_in_time_blocks_no_caller(
     writing = asyncio.create_task(recorder.run())
     for message in "abc":
         recorder.event(SECRET, "Normal", "R", message)
-    await soon(lambda: client.asked == ["a", "b"])
+    await soon(lambda: client.requested == ["a", "b"])
     assert dropped("failed") - before == 1
     with structlog.testing.capture_logs() as logs:
         await recorder.drain(0.01)

@@ -19,7 +19,7 @@ class World:
         self.users = users
         self.now = 0.0
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
-        self.asked: list[float] = []
+        self.requested: list[float] = []
         """When it was asked who refers to something."""
         self.handled: list[tuple[str, bool]] = []
         self.states: list[tuple[str | None, ...]] = []
@@ -32,7 +32,7 @@ class World:
         self.timers.append((self.now + seconds, next(self._count), callback))
 
     def keys(self, subject: str, changes: Changes[str]) -> list[Key]:
-        self.asked.append(self.now)
+        self.requested.append(self.now)
         self.now += self.search_seconds
         self.states.append(tuple(letter for letter in ascii_lowercase if changes.any(partial(eq, letter))))
         return [Key("n", f"{subject}-{number}") for number in range(self.users[subject])]
@@ -70,9 +70,9 @@ def test_what_changes_all_the_time_costs_no_more_than_now_and_then() -> None:
         world.run(0.01)
     # The last change is passed on, too.
     world.run(2 * LONGEST_REST)
-    assert len(world.asked) <= last / LONGEST_REST + 2
-    assert world.asked[-1] >= last
-    assert world.count("large") == 1000 * len(world.asked)
+    assert len(world.requested) <= last / LONGEST_REST + 2
+    assert world.requested[-1] >= last
+    assert world.count("large") == 1000 * len(world.requested)
     # Others are not kept waiting meanwhile.
     world.fan.add("large")
     world.fan.add("small")
@@ -149,8 +149,8 @@ def test_a_search_that_takes_long_and_finds_little_rests_too() -> None:
         world.fan.add("small")
         world.run(0.01)
     world.run(1.0)
-    assert len(world.asked) <= 12
-    assert world.count("small") == len(world.asked)
+    assert len(world.requested) <= 12
+    assert world.count("small") == len(world.requested)
 
 
 def test_the_rest_of_one_delays_no_other() -> None:
@@ -164,7 +164,7 @@ def test_the_rest_of_one_delays_no_other() -> None:
     assert world.count("other") == FEW + 1
     world.run(LONGEST_REST)
     assert world.count("large") == 2000
-    assert len(world.asked) == 3
+    assert len(world.requested) == 3
 
 
 def test_what_cannot_be_passed_on_keeps_no_other_waiting() -> None:

@@ -26,11 +26,11 @@ class Server:
 
     def __init__(self, status: int) -> None:
         self.status = status
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     @contextlib.asynccontextmanager
     async def send(self, _method: str, path: str, **_options: Any) -> AsyncIterator[Answer]:
-        self.asked.append(path)
+        self.requested.append(path)
         await asyncio.sleep(0)
         yield Answer(self.status)
 
@@ -48,7 +48,7 @@ async def test_one_refusal_is_enough_for_all_kinds() -> None:
     assert all(isinstance(outcome, Invalid) for outcome in outcomes)
     with pytest.raises(Invalid):
         await begin(client.impersonating("ann"), PODS)
-    assert server.asked == [CONFIG_MAPS.path()]
+    assert server.requested == [CONFIG_MAPS.path()]
 
 
 async def test_who_knows_where_to_begin_is_not_held_up() -> None:
@@ -58,11 +58,11 @@ async def test_who_knows_where_to_begin_is_not_held_up() -> None:
         await begin(client, CONFIG_MAPS)
     with pytest.raises(Invalid):
         await begin(client, PODS, since="5")
-    assert server.asked == [CONFIG_MAPS.path(), PODS.path()]
+    assert server.requested == [CONFIG_MAPS.path(), PODS.path()]
 
 
 async def test_an_api_server_that_can_is_asked_for_each_kind() -> None:
     server = Server(200)
     client = Client(cast("RoundTripper", server), user_agent="test")
     await asyncio.gather(*(begin(client, each) for each in (CONFIG_MAPS, PODS)))
-    assert server.asked == [CONFIG_MAPS.path(), PODS.path()]
+    assert server.requested == [CONFIG_MAPS.path(), PODS.path()]

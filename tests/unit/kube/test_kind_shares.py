@@ -26,7 +26,7 @@ class Requests:
     """Requests that are answered when `answer` is set. Meanwhile the API server answers others, or not."""
 
     def __init__(self, *, patience: float = 0.01, answers_others: bool = True) -> None:
-        self.asked = 0
+        self.requested = 0
         self._answers_others = answers_others
         self.shares = KindShares(self._is_answering, patience=lambda _: patience)
         self.answer = asyncio.Event()
@@ -40,7 +40,7 @@ class Requests:
             await self.answer.wait()
 
     async def _is_answering(self) -> bool:
-        self.asked += 1
+        self.requested += 1
         return self._answers_others
 
     @property
@@ -127,7 +127,7 @@ async def test_an_answer_in_time_lets_all_through_again(is_found: bool) -> None:
 async def test_nothing_is_given_up_while_the_api_server_answers_nothing() -> None:
     async with requests(answers_others=False) as sent:
         sent.send(THINGS, 20)
-        await soon(lambda: sent.asked > 2)
+        await soon(lambda: sent.requested > 2)
         assert sent.waiting == 20
         sent.shares.demand(THINGS, "a")
     assert all(task.exception() is None for task in sent.tasks)
@@ -158,8 +158,8 @@ async def test_where_all_answers_of_a_kind_are_slow_no_namespace_of_it_is_given_
         await soon(lambda: not sent.waiting)  # late, and nothing else of the kind was answered
         sent.answer.clear()
         sent.send(THINGS, 10, namespace="b")
-        asked = sent.asked
-        await soon(lambda: sent.asked > asked + 2)
+        requested = sent.requested
+        await soon(lambda: sent.requested > requested + 2)
         assert sent.waiting == 10
 
 
@@ -192,7 +192,7 @@ async def test_in_time_any_number_may_wait() -> None:
 async def test_who_is_cancelled_takes_no_share_along() -> None:
     async with requests() as sent:
         sent.send(THINGS, MOST_OF_A_KIND)
-        await soon(lambda: sent.asked)
+        await soon(lambda: sent.requested)
         for task in sent.tasks:
             task.cancel()
         await asyncio.gather(*sent.tasks, return_exceptions=True)

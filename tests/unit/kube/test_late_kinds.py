@@ -24,7 +24,7 @@ class Looking:
         self.answers = list(answers)
         self.gone: KubeError | None = None
         """Why a kind that is not served may be defined all the same."""
-        self.begun = self.asked = 0
+        self.begun = self.requested = 0
         self.late = LateKinds(cast("Discovery", self), (WIDGETS, GADGETS), begin=self._begin)
 
     def _begin(self) -> None:
@@ -35,7 +35,7 @@ class Looking:
             raise self.gone
 
     async def find(self, *_: str) -> None:
-        self.asked += 1
+        self.requested += 1
         if not self.answers:
             await asyncio.Event().wait()
         if (answer := self.answers.pop(0)) is not None:
@@ -65,7 +65,7 @@ async def test_a_look_begins_if_all_are_served(answers: list[Any], begun: int) -
         await looking.late.look()
         looking.late.kinds_changed("example.com")
         await settle()
-        assert (looking.begun, looking.asked) == (1, len(answers))
+        assert (looking.begun, looking.requested) == (1, len(answers))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_news_of_the_group_lead_to_several_looks(answers: list[Any], begun
     looking = Looking(*answers)
     looking.late.kinds_changed("other.com")
     await settle()
-    assert not looking.asked
+    assert not looking.requested
     looking.late.kinds_changed("example.com")
     await soon(lambda: not looking.answers)
     await settle()

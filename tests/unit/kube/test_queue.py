@@ -376,19 +376,19 @@ async def test_a_timer_that_goes_off_early_is_set_again(clock: FakeClock) -> Non
 
 
 async def test_regular_looks_that_are_put_off_come_back_together_until_one_is_needed(clock: FakeClock) -> None:
-    asked: list[tuple[float, str]] = []
+    requested: list[tuple[float, str]] = []
 
     def put_off(key: str) -> float | None:
-        asked.append((clock.now, key))
+        requested.append((clock.now, key))
         return None if clock.now > 1100 else 60
 
     queue = queue_of(clock, workers=20, put_off=put_off)
     for number in range(10):
         queue.add_after(f"key-{number}", 10.1 + number / 20, RESYNC)
     clock.advance(20)
-    assert (len(queue), len(asked), clock.pending) == (0, 10, 1)
+    assert (len(queue), len(requested), clock.pending) == (0, 10, 1)
     clock.advance(60)
-    assert (len(queue), {moment for moment, _ in asked[10:]}) == (0, {1071})
+    assert (len(queue), {moment for moment, _ in requested[10:]}) == (0, {1071})
     assert metric(queue, "workqueue_retries_total") == 10 + 20
     clock.advance(60)
     assert len(await take_all(queue)) == 10

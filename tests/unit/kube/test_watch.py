@@ -49,7 +49,7 @@ class Scripted:
     def __init__(self, lists: dict[Resource, list[Any]], watches: dict[Resource, list[list[Any]]]) -> None:
         self.lists, self.watches = lists, watches
         self.definitions: list[Object] | KubeError = []
-        self.asked: list[tuple[str, str]] = []
+        self.requested: list[tuple[str, str]] = []
         self.answers = asyncio.Event()
         self.answers.set()
 
@@ -67,7 +67,7 @@ class Scripted:
         raise KindNotServed(resource.api_version, resource.kind)
 
     async def list_page(self, resource: Resource, selection: Selection, *, at: str = "", **_: Any) -> Object:
-        self.asked.append((selection.field_selector, at))
+        self.requested.append((selection.field_selector, at))
         await self.answers.wait()
         if not self.lists[resource]:
             await asyncio.Event().wait()
@@ -163,7 +163,7 @@ SAME, REWOUND, OLDER_LIST, UNKNOWN = "same", "rewound", "older list", "unknown"
 
 @pytest.mark.parametrize("end", [AWAY, SILENT], ids=["after an outage", "after a silence"])
 @pytest.mark.parametrize(
-    ("answers", "asked", "past"),
+    ("answers", "requested", "past"),
     [
         pytest.param([page(7, thing(5))], [(NAME, "")], SAME, id="nothing has changed"),
         pytest.param([page(6, thing(4))], [(NAME, "")], REWOUND, id="it is older"),
@@ -195,16 +195,20 @@ SAME, REWOUND, OLDER_LIST, UNKNOWN = "same", "rewound", "older list", "unknown"
     ],
 )
 async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
-    answers: list[Any], asked: Any, past: str, end: KubeError
+    answers: list[Any], requested: Any, past: str, end: KubeError
 ) -> None:
     """Known are `s` in version 5 and `b` in version 4, up to version 7."""
     lists = [page(7, thing(4, "b"), thing(5)), *answers, page(20, thing(20))]
     known = {"s": 5, "b": 4}
     async with following(lists, [[end]], known=lambda k: known[k.name]) as followed:
         first: list[Event] = [ListBegins(7), Present(thing(4, "b")), Present(thing(5)), ListEnds(7)]
-        anew: list[Event] = [ListBegins(20, anew=past in {REWOUND, OLDER_LIST}), Present(thing(20)), ListEnds(20)]
-        assert followed.yielded == first + (anew if past is not SAME else [])
-        assert followed.client.asked[1 : len(asked) + 1] == asked
+        is_relist: list[Event] = [
+            ListBegins(20, is_relist=past in {REWOUND, OLDER_LIST}),
+            Present(thing(20)),
+            ListEnds(20),
+        ]
+        assert followed.yielded == first + (is_relist if past is not SAME else [])
+        assert followed.client.requested[1 : len(requested) + 1] == requested
         assert (followed.history_rewound, followed.older_lists, followed.unverified) == (
             past is REWOUND,
             past is OLDER_LIST,
@@ -335,7 +339,7 @@ async def test_all_that_there_is_comes_in_a_stream_and_then_what_changes() -> No
             ListEnds(9),
             Present(thing(10)),
         ]
-        assert followed.client.asked == []
+        assert followed.client.requested == []
         assert followed.watcher.tried.is_set()
 
 

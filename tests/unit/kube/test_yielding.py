@@ -76,16 +76,16 @@ class Answering:
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
-        self.asked = b""
+        self.requested = b""
         self.length: int | None = None
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
         self.length = request.content_length
-        self.asked = await read_body(request, most=8 << 20)
+        self.requested = await read_body(request, most=8 << 20)
         return web.Response(body=self.answer, content_type="application/json")
 
 
-async def asked(answering: Answering, ask: Callable[[Client], Awaitable[Object]]) -> Object:
+async def requested(answering: Answering, ask: Callable[[Client], Awaitable[Object]]) -> Object:
     server = HttpServer("fake", answering, host="127.0.0.1", max_buffered=16 << 20)
     await server.start()
     url = f"http://127.0.0.1:{server.port}"
@@ -108,7 +108,7 @@ async def test_a_large_list_is_decoded_item_after_item(monkeypatch: pytest.Monke
         return loads(text)
 
     monkeypatch.setattr("kube.runtime.answers.orjson.loads", measured)
-    found = await asked(
+    found = await requested(
         Answering(orjson.dumps({**page, "items": items})), lambda client: client.list_page(CONFIG_MAPS, Selection())
     )
     assert found["items"] == items
@@ -135,6 +135,6 @@ def test_a_large_object_is_not_looked_through_for_garbage_while_it_is_made() -> 
 async def test_a_large_body_arrives_whole_and_with_its_length() -> None:
     obj = {"kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}, "data": {"k": "x" * (3 << 20)}}
     answering = Answering(orjson.dumps({"apiVersion": "v1", "kind": "ConfigMap"}))
-    await asked(answering, lambda client: client.replace(CONFIG_MAPS, obj))
-    assert answering.asked == orjson.dumps(obj)
-    assert answering.length == len(answering.asked)
+    await requested(answering, lambda client: client.replace(CONFIG_MAPS, obj))
+    assert answering.requested == orjson.dumps(obj)
+    assert answering.length == len(answering.requested)

@@ -65,9 +65,9 @@ except SystemExit as end:
 """
     environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(file), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    asked = "--help" not in arguments
-    assert ("Connection refused" in done.stderr) is asked, done.stderr
-    assert done.stdout.splitlines()[-1] == f"imported {int(asked)}"
+    requested = "--help" not in arguments
+    assert ("Connection refused" in done.stderr) is requested, done.stderr
+    assert done.stdout.splitlines()[-1] == f"imported {int(requested)}"
 
 
 @pytest.mark.parametrize(

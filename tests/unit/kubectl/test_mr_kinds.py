@@ -96,8 +96,8 @@ async def old_server(accepted: str, answers: Mapping[str, Object]) -> AsyncItera
     """Answers one media type, and any other by what an API server answers then."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        asked = request.headers["Accept"].replace(" ", "").split(",")
-        if accepted not in asked:
+        requested = request.headers["Accept"].replace(" ", "").split(",")
+        if accepted not in requested:
             refusal = status(code=406, reason="NotAcceptable", message="only the following media types are accepted: …")
             return web.json_response(refusal, status=406)
         return web.json_response(answers[request.path])

@@ -199,17 +199,17 @@ def test_a_connection_given_up_is_closed_by_its_thread_when_no_event_loop_runs_a
         transport = PlainTransport(Connection(server=url, tls=None, credentials=Fixed(""), identity=()))
         loop = asyncio.new_event_loop()
         before = set(threading.enumerate())
-        asked = loop.create_task(Client(transport, user_agent="test").request("GET", "/"))
+        requested = loop.create_task(Client(transport, user_agent="test").request("GET", "/"))
         loop.run_until_complete(asyncio.sleep(0.01))
         accepted, _ = silent.accept()
         accepted.sendall(CHUNKED)
         loop.run_until_complete(asyncio.sleep(0.05))  # until it waits for the body
-        asked.cancel()
-        loop.run_until_complete(asyncio.wait({asked}))
+        requested.cancel()
+        loop.run_until_complete(asyncio.wait({requested}))
         for thread in set(threading.enumerate()) - before:
             thread.join(10)
         loop.close()
         accepted.close()
-        del asked, transport
+        del requested, transport
         gc.collect()
     assert [str(warning.message) for warning in warned if "unclosed" in str(warning.message)] == []

@@ -47,8 +47,8 @@ def test_ready_is_reached_when_all_conditions_are_good() -> None:
 
 
 def test_a_pass_that_was_asked_for_and_not_begun_is_waited_for() -> None:
-    asked = managed(READY, annotations={"gardener.cloud/operation": "reconcile"})
-    assert not progress_of("shop", asked, [], Goal.READY).reached
+    requested = managed(READY, annotations={"gardener.cloud/operation": "reconcile"})
+    assert not progress_of("shop", requested, [], Goal.READY).reached
 
 
 @pytest.mark.parametrize(("applied", "is_reached"), [("new", True), ("old", False), (None, False)])

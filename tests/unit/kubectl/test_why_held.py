@@ -31,10 +31,10 @@ def test_each_object_is_named_with_its_finalizers_and_since_when() -> None:
 
 
 def test_a_namespace_says_what_is_left_in_it() -> None:
-    said = "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"
-    remaining = {"type": "NamespaceFinalizersRemaining", "status": "True", "message": said}
+    reported = "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"
+    remaining = {"type": "NamespaceFinalizersRemaining", "status": "True", "message": reported}
     (found,) = findings([going(NAMESPACES, "shoot--a--b", "11:59", status={"conditions": [remaining]})], NOW)
-    assert said in found.text
+    assert reported in found.text
 
 
 def test_the_longest_lists_are_cut() -> None:

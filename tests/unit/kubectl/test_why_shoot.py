@@ -320,8 +320,8 @@ def test_what_maintenance_changes() -> None:
     new = on_far(kubernetes={"version": "1.30.4"}, **wanted)
     assert only(new, profile=PROFILE).text.endswith(": no changes but for a reconciliation")
     assert only(new).text == "begins at 2026-01-10T22:00:00Z (in 10h)"
-    asked = on_far(meta={"annotations": {"gardener.cloud/operation": "maintain"}}, **wanted)
-    assert (only(asked).text, only(asked).remedy) == ("is due now", "")
+    requested = on_far(meta={"annotations": {"gardener.cloud/operation": "maintain"}}, **wanted)
+    assert (only(requested).text, only(requested).remedy) == ("is due now", "")
 
 
 def test_a_failed_maintenance_and_an_image_that_is_not_offered() -> None:

@@ -17,9 +17,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def extension(
-    asked: str = "", *, last: tuple[str, str] | None = None, deleting: bool = False, timestamp: str = ""
+    requested: str = "", *, last: tuple[str, str] | None = None, deleting: bool = False, timestamp: str = ""
 ) -> Object:
-    annotations = {"gardener.cloud/operation": asked, "gardener.cloud/timestamp": timestamp}
+    annotations = {"gardener.cloud/operation": requested, "gardener.cloud/timestamp": timestamp}
     meta: dict[str, Any] = {"annotations": {name: value for name, value in annotations.items() if value}}
     if deleting:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -55,8 +55,8 @@ def test_what_is_asked_or_was_begun_is_done(obj: Object, operation: str) -> None
 
 
 def test_an_answer_is_never_older_than_its_question() -> None:
-    asked = "2026-01-01T01:00:00.5Z"
-    late = extension(timestamp=asked)
+    requested = "2026-01-01T01:00:00.5Z"
+    late = extension(timestamp=requested)
     assert answer_time(late, NOW) == datetime(2026, 1, 1, 1, 0, 0, 500000, tzinfo=UTC)
     assert answer_time(extension(), NOW) == NOW
 
@@ -75,17 +75,17 @@ def test_shoots_that_have_failed_or_are_ignored_are_left_alone(shoot: Object, is
 
 
 def test_faults_are_asked_for_by_the_object() -> None:
-    def asked(**simulate: Any) -> Simulation:
+    def requested(**simulate: Any) -> Simulation:
         return simulation_of({"spec": {"providerConfig": {"simulate": simulate}}})
 
     assert simulation_of({}) == Simulation()
-    assert asked(delay="2s", stuck=True) == Simulation(delay=2.0, is_stuck=True)
-    twice = asked(errorCode="ERR_X", times=2)
+    assert requested(delay="2s", stuck=True) == Simulation(delay=2.0, is_stuck=True)
+    twice = requested(errorCode="ERR_X", times=2)
     assert (twice.error, twice.code) == ("simulated ERR_X", "ERR_X")
     assert [twice.fails(failures) for failures in range(3)] == [True, True, False]
-    assert asked(errorText="e").fails(1000)
+    assert requested(errorText="e").fails(1000)
     with pytest.raises(ValueError, match="time: invalid duration"):
-        asked(delay="soon")
+        requested(delay="soon")
 
 
 def test_each_owner_has_one_network_until_it_is_freed(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_files_of_a_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "obj", "said"),
+    ("name", "obj", "reported"),
     [("access", None, "Secret access is not there yet"), ("access", {"data": {}}, "Secret access has no token yet")],
 )
-def test_pod_waits_for_its_files(name: str, obj: Object | None, said: str) -> None:
+def test_pod_waits_for_its_files(name: str, obj: Object | None, reported: str) -> None:
     def find(resource: Resource, wanted: str) -> Object | None:
         return obj if wanted == name else _find(resource, wanted)
 
-    with pytest.raises(MissingSource, match=said):
+    with pytest.raises(MissingSource, match=reported):
         files(POD, CONTAINER, find)
 
 
@@ -169,10 +169,10 @@ def test_no_probe() -> None:
 
 
 def test_condition_keeps_its_time() -> None:
-    first = condition({}, "Ready", is_true=False, said="x", now="1")
-    again: Any = condition({"status": {"conditions": [first]}}, "Ready", is_true=False, said="x", now="2")
+    first = condition({}, "Ready", is_true=False, reported="x", now="1")
+    again: Any = condition({"status": {"conditions": [first]}}, "Ready", is_true=False, reported="x", now="2")
     assert again == first
-    later = condition({"status": {"conditions": [first]}}, "Ready", is_true=True, said="", now="2")
+    later = condition({"status": {"conditions": [first]}}, "Ready", is_true=True, reported="", now="2")
     assert (later["status"], later["lastTransitionTime"]) == ("True", "2")
 
 

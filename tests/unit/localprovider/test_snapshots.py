@@ -159,7 +159,7 @@ class Events:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    def event(self, _obj: Object, _type: str, reason: str, _said: str) -> None:
+    def event(self, _obj: Object, _type: str, reason: str, _reported: str) -> None:
         self.reasons.append(reason)
 
 
@@ -181,9 +181,9 @@ async def test_what_does_not_fit_on_the_disk_is_not_made_from_an_older_snapshot(
     backups = Backups(recorder=cast("EventRecorder", recorder), buckets=Confined(buckets), clock=lambda: NOW)
     place = Place(files=files, own="n/etcd-main", peers="http://127.0.0.1:1")
     with files_of_at_most(1000):
-        said = await backups.prepare(etcd, place, {"data": {"hostPath": path}}, no_stop)
-    assert str(newest) in said
-    assert f"File too large: '{files.root}/n/etcd-main/restoring/db'" in said
+        reported = await backups.prepare(etcd, place, {"data": {"hostPath": path}}, no_stop)
+    assert str(newest) in reported
+    assert f"File too large: '{files.root}/n/etcd-main/restoring/db'" in reported
     assert recorder.reasons == []
     assert not files.has("n/etcd-main/data")
 

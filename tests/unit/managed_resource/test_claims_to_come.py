@@ -45,10 +45,10 @@ def other(
 class Counted(dict[Key, Object]):
     """What the watch shows, and how often that was asked for."""
 
-    asked = 0
+    requested = 0
 
     def get(self, wanted: Key, default: Any = None) -> Any:
-        self.asked += 1
+        self.requested += 1
         return super().get(wanted, default)
 
 
@@ -144,9 +144,9 @@ async def test_idle_ones_are_not_even_looked_at(world: World) -> None:
         world.write(f"idle-{number}")
     world.write("with-news", generation=2)
     managed: Any = world.managed_resources
-    managed.asked = 0
+    managed.requested = 0
     assert await world.awaited() == {"planned by with-news": "with-news"}
-    assert managed.asked < 10
+    assert managed.requested < 10
 
 
 async def test_what_is_listed_and_what_is_planned_is_about_to_be_claimed(world: World) -> None:

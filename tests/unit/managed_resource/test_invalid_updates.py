@@ -93,7 +93,7 @@ OTHER = service(clusterIP="10.0.0.2", ports=[{"port": 2, "nodePort": 30002}])
 
 
 @pytest.mark.parametrize(
-    ("wanted", "live", "asked"),
+    ("wanted", "live", "requested"),
     [
         (LIVE, LIVE, service(ports=[{"port": 1}])),
         (OTHER, LIVE, OTHER),
@@ -102,8 +102,8 @@ OTHER = service(clusterIP="10.0.0.2", ports=[{"port": 2, "nodePort": 30002}])
         (service(), obj("Service"), service()),
     ],
 )
-def test_what_a_live_service_holds_is_not_asked_for(wanted: Object, live: Object, asked: Object) -> None:
-    assert as_if_gone(wanted, live) == {**asked, "spec": {"ports": [], **asked["spec"]}}
+def test_what_a_live_service_holds_is_not_asked_for(wanted: Object, live: Object, requested: Object) -> None:
+    assert as_if_gone(wanted, live) == {**requested, "spec": {"ports": [], **requested["spec"]}}
 
 
 def test_of_other_kinds_all_is_asked_for() -> None:

@@ -134,13 +134,13 @@ def test_a_namespace_counts_as_being_in_itself() -> None:
 # --- as whom
 
 
-def managed_resource(asked: str | None) -> Object:
-    annotations = {} if asked is None else {keys.IMPERSONATED_SERVICE_ACCOUNT: asked}
+def managed_resource(requested: str | None) -> Object:
+    annotations = {} if requested is None else {keys.IMPERSONATED_SERVICE_ACCOUNT: requested}
     return objects.managed_resource("ns/mr", annotations=annotations)
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked", "account"),
+    ("settings", "requested", "account"),
     [
         ({}, None, None),
         ({}, "me", "me"),
@@ -154,9 +154,9 @@ def managed_resource(asked: str | None) -> Object:
     ],
 )
 def test_the_account_is_that_of_the_annotation_or_the_default(
-    settings: dict[str, Any], asked: str | None, account: str | None
+    settings: dict[str, Any], requested: str | None, account: str | None
 ) -> None:
-    assert identity_of(managed_resource(asked), Impersonation(**settings)) == Identity(
+    assert identity_of(managed_resource(requested), Impersonation(**settings)) == Identity(
         None if account is None else Key("ns", account)
     )
 
@@ -174,7 +174,7 @@ def test_a_hostile_annotation_does_not_fall_back_to_more_rights(hostile: str, se
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked", "text"),
+    ("settings", "requested", "text"),
     [
         ({"required": True}, None, "impersonation.required"),
         ({"allowed_service_account_names": ("a",)}, "b", "allowedServiceAccountNames"),
@@ -182,9 +182,9 @@ def test_a_hostile_annotation_does_not_fall_back_to_more_rights(hostile: str, se
     ],
 )
 def test_an_account_that_is_missing_or_not_allowed_is_a_problem(
-    settings: dict[str, Any], asked: str | None, text: str
+    settings: dict[str, Any], requested: str | None, text: str
 ) -> None:
-    identity = identity_of(managed_resource(asked), Impersonation(**settings))
+    identity = identity_of(managed_resource(requested), Impersonation(**settings))
     assert identity.account is None
     assert keys.IMPERSONATED_SERVICE_ACCOUNT in identity.problem
     assert f"controllers.managedResource.restrictions.{text}".rpartition(".")[2] in identity.problem

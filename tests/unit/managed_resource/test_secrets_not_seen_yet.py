@@ -21,7 +21,7 @@ class Cluster:
     def __init__(self, *objects: Object, fails: KubeError | None = None) -> None:
         self._objects = objects
         self._fails = fails
-        self.asked = 0
+        self.requested = 0
 
     def acquire(self, view: View[Any], *, needed_at_start: bool) -> Store[Any]:
         store = Store(view, needed_at_start=needed_at_start)
@@ -31,7 +31,7 @@ class Cluster:
         return store
 
     async def find(self, _kind: object, name: Key) -> Object | None:
-        self.asked += 1
+        self.requested += 1
         if self._fails is not None:
             raise self._fails
         return {key(each): each for each in self._objects}.get(name)
@@ -46,7 +46,7 @@ async def test_what_no_watch_has_seen_yet_is_read_and_known_from_then_on() -> No
     source = source_of(cluster)
     assert await source.secret_version(NAME) == SecretVersion("u", 11)
     assert (await source.read_secret(NAME))["data"]
-    assert cluster.asked == 1
+    assert cluster.requested == 1
 
 
 async def test_what_does_not_exist_is_asked_for_once_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,11 +55,11 @@ async def test_what_does_not_exist_is_asked_for_once_a_moment(monkeypatch: pytes
     for _ in range(3):
         with pytest.raises(NotFound, match='Secret "s" not found'):
             await source.secret_version(NAME)
-    assert cluster.asked == 1
+    assert cluster.requested == 1
     monkeypatch.setattr("agent.resource_manager.managed_resource.source._ABSENT_SECONDS", -1.0)
     with pytest.raises(NotFound):
         await source.secret_version(NAME)
-    assert cluster.asked == 2
+    assert cluster.requested == 2
 
 
 async def test_without_an_answer_of_the_api_server_it_is_not_reported_missing() -> None:

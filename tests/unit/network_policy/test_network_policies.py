@@ -220,8 +220,8 @@ def test_the_own_namespace_counts_once() -> None:
     ("alias", "label"), [(None, "to-shop-db-tcp-8080"), ("", "to--db-tcp-8080"), ("x", "to-x-db-tcp-8080")]
 )
 def test_the_alias_of_the_namespace_counts_even_if_empty(alias: str | None, label: str) -> None:
-    asked = {} if alias is None else {"pod_label_selector_namespace_alias": alias}
-    desired = compute(service(namespace_selectors=[{}], **asked), namespaces=namespaces(n={}))
+    requested = {} if alias is None else {"pod_label_selector_namespace_alias": alias}
+    desired = compute(service(namespace_selectors=[{}], **requested), namespaces=namespaces(n={}))
     assert spec(desired, "n/egress-to-shop-db-tcp-8080")["podSelector"] == {"matchLabels": {f"{PFX}{label}": "allowed"}}
 
 

@@ -207,9 +207,9 @@ async def test_an_admission_records_question_and_answer_but_nothing_of_the_objec
     (span,) = exporter.get_finished_spans()
     found = attributes(span)
     kept = {name.removeprefix("admission."): found[name] for name in found if name.startswith("admission")}
-    asked = {"uid": "u1", "operation": "CREATE", "kind": "Secret", "group": "", "version": "v1", "dry_run": True}
+    requested = {"uid": "u1", "operation": "CREATE", "kind": "Secret", "group": "", "version": "v1", "dry_run": True}
     answered = {"allowed": allowed, "patch_operations": operations, "code": code}
-    assert kept == {"webhook": "a", **asked, **answered}
+    assert kept == {"webhook": "a", **requested, **answered}
     assert (found["k8s.namespace.name"], found["k8s.object.name"]) == ("garden", "thing")
     assert found.get("error.type") == error
     assert "hunter2" not in span.to_json()

@@ -86,7 +86,7 @@ def test_the_address_of_a_query_leads_to_the_same_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "asked", "number", "last", "first_item", "shown"),
+    ("total", "requested", "number", "last", "first_item", "shown"),
     [
         (0, 1, 1, 1, 0, 0),
         (1, 1, 1, 1, 1, 1),
@@ -96,8 +96,8 @@ def test_the_address_of_a_query_leads_to_the_same_query() -> None:
         (5000, 51, 50, 50, 4901, 100),
     ],
 )
-def test_pages_are_bounded(total: int, asked: int, number: int, last: int, first_item: int, shown: int) -> None:
-    page = paged(range(total), asked)
+def test_pages_are_bounded(total: int, requested: int, number: int, last: int, first_item: int, shown: int) -> None:
+    page = paged(range(total), requested)
     assert (page.number, page.last, page.first_item) == (number, last, first_item)
     assert (len(page.items), page.total) == (shown, total)
 

@@ -18,12 +18,12 @@ def test_a_review_whose_fields_are_changed_is_answered_as_it_should_be() -> None
     paths = sorted({path for path, _ in reviews})
     for number in range(COUNT):
         path, review = chance.choice(reviews)
-        asked = path if chance.random() < 0.85 else chance.choice(paths)
+        requested = path if chance.random() < 0.85 else chance.choice(paths)
         body = json.dumps(changed(review, chance)).encode()
         try:
-            admission.ask(asked, body)
+            admission.ask(requested, body)
         except Exception as error:
-            error.add_note(f"review {number}: {asked} {body[:20_000]!r}")
+            error.add_note(f"review {number}: {requested} {body[:20_000]!r}")
             raise
 
 

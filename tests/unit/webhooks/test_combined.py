@@ -88,15 +88,17 @@ some_pods = pods(
 )
 
 
-async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handler], asked: Request) -> Object | Answer:
+async def admitted(
+    entries: Sequence[Registration], handlers: Mapping[str, Handler], requested: Request
+) -> Object | Answer:
     """What an API server makes of a pod with such a configuration: the pod, or why it is refused."""
-    obj: Object = copy.deepcopy(asked.object)
+    obj: Object = copy.deepcopy(requested.object)
     for entry in entries:
-        if not matches_label_selector(entry.namespaces.json(), NAMESPACES[asked.namespace]):
+        if not matches_label_selector(entry.namespaces.json(), NAMESPACES[requested.namespace]):
             continue
         if not matches_label_selector(entry.objects.json(), labels(obj)):
             continue
-        answer: Answer = await handlers[entry.webhook](request(obj, namespace=asked.namespace))
+        answer: Answer = await handlers[entry.webhook](request(obj, namespace=requested.namespace))
         if isinstance(answer, Changed):
             assert answer.before == obj
             obj = jsonpatch.apply_patch(obj, difference(answer.before, answer.after))
@@ -105,7 +107,7 @@ async def admitted(entries: Sequence[Registration], handlers: Mapping[str, Handl
     return obj
 
 
-def both_ways(config: ResourceManagerConfiguration, instance: Instance, asked: Request) -> tuple[Any, Any]:
+def both_ways(config: ResourceManagerConfiguration, instance: Instance, requested: Request) -> tuple[Any, Any]:
     state = state_of(*OBJECTS)
     separate = {name: defaulter(mutation) for name, mutation in mutations(config, state).items()}
     one = [e for e in registrations.mutating(config.webhooks, instance, combined=True) if e.is_for_pods]
@@ -113,7 +115,7 @@ def both_ways(config: ResourceManagerConfiguration, instance: Instance, asked: R
     handlers = dict(separate)
     if one:
         handlers["pods"] = handler(config, instance.mode, state)
-    return asyncio.run(admitted(one, handlers, asked)), asyncio.run(admitted(many, separate, asked))
+    return asyncio.run(admitted(one, handlers, requested)), asyncio.run(admitted(many, separate, requested))
 
 
 @pytest.mark.parametrize("mode", list(Mode))

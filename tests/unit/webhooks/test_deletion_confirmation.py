@@ -31,11 +31,11 @@ async def ask(
     protect_bastions: bool = False,
 ) -> Answer:
     kind = Kind(group, version, "Infrastructure")
-    asked = request(coming, old=obj, kind=kind, plural=resource, name="i", operation=operation)
+    requested = request(coming, old=obj, kind=kind, plural=resource, name="i", operation=operation)
     settings = CRDDeletionProtection(enabled=True, protect_bastions=protect_bastions)
     # Whoever names an object is answered without asking the API server.
     handle = crd_deletion_protection.handler(settings, cast("Client", None))
-    return await handle(asked)
+    return await handle(requested)
 
 
 def infrastructure(confirmation: str | None = None) -> Object:

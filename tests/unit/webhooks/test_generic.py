@@ -43,9 +43,9 @@ async def test_a_mutation_is_applied_to_a_copy(operation: str) -> None:
     ("asked", "answer"), [(request("DELETE", obj={}, old={}), Allowed()), (request(obj=None), NOTHING)]
 )
 async def test_a_deletion_is_allowed_unseen_and_without_an_object_there_is_nothing_to_change(
-    asked: Request, answer: Answer
+    requested: Request, answer: Answer
 ) -> None:
-    assert await defaulter(raising(AssertionError()))(asked) == answer
+    assert await defaulter(raising(AssertionError()))(requested) == answer
 
 
 def caused_by(cause: Exception) -> Exception:
@@ -85,7 +85,7 @@ def test_a_copy_is_independent_all_the_way_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer", "seen"),
+    ("requested", "answer", "seen"),
     [
         (request("CREATE", obj=1), Allowed(), [call.create(ANY, 1)]),
         (request("CREATE"), NOTHING, []),
@@ -99,9 +99,9 @@ def test_a_copy_is_independent_all_the_way_down() -> None:
         (request("", obj=1), Errored(400, 'unknown operation ""'), []),
     ],
 )
-async def test_each_operation_has_its_rule(asked: Request, answer: Answer, seen: list[Any]) -> None:
+async def test_each_operation_has_its_rule(requested: Request, answer: Answer, seen: list[Any]) -> None:
     rules = Mock()
-    assert await validator(rules.create, rules.update, rules.delete)(asked) == answer
+    assert await validator(rules.create, rules.update, rules.delete)(requested) == answer
     assert rules.mock_calls == seen
 
 

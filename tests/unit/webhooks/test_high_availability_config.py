@@ -179,8 +179,8 @@ def test_the_version_of_a_request_for_a_workload_does_not_matter(version: str) -
 
 
 def test_a_missing_namespace_is_an_error() -> None:
-    asked = request(workload(1), kind=DEPLOYMENT, namespace="missing")
-    assert really_answered(HANDLER, asked) == Errored(404, 'namespaces "missing" not found')
+    requested = request(workload(1), kind=DEPLOYMENT, namespace="missing")
+    assert really_answered(HANDLER, requested) == Errored(404, 'namespaces "missing" not found')
 
 
 def test_a_namespace_whose_autoscalers_are_not_watched_is_an_error() -> None:

@@ -57,28 +57,28 @@ class Known:
 
     nodes: dict[str, str] = field(default_factory=lambda: {"m1": "n1"})
     machines_exist: bool = True
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     async def node_of(self, machine: str) -> str | None:
-        self.asked.append(f"node {machine}")
+        self.requested.append(f"node {machine}")
         return self.nodes.get(machine)
 
     async def configs_of(self, machine: str) -> Sequence[str] | None:
-        self.asked.append(f"configs {machine}")
+        self.requested.append(f"configs {machine}")
         return ["osc-1"] if self.machines_exist else None
 
     async def secrets_of(self, machine: str) -> Sequence[str] | None:
-        self.asked.append(f"secrets {machine}")
+        self.requested.append(f"secrets {machine}")
         return ["osc-1", "referred"] if self.machines_exist else None
 
     async def user_of_request(self, name: str) -> str:
-        self.asked.append(f"csr {name}")
+        self.requested.append(f"csr {name}")
         if name == "unknown":
             raise NotFound(404, message="not there")
         return USER if name == "mine" else "other"
 
     async def node_name_of_pod(self, namespace: str, name: str) -> str:
-        self.asked.append(f"pod {namespace}/{name}")
+        self.requested.append(f"pod {namespace}/{name}")
         return "n1" if name == "p" else "n2"
 
 
@@ -98,12 +98,12 @@ def wants(verb: str, kind: str, name: str = "", namespace: str = "", **others: A
     )
 
 
-async def decided(asked: Attributes, known: Known | None = None, *, with_selectors: bool = False) -> Decision:
-    return await authorize(asked, known or Known(), with_selectors=with_selectors)
+async def decided(requested: Attributes, known: Known | None = None, *, with_selectors: bool = False) -> Decision:
+    return await authorize(requested, known or Known(), with_selectors=with_selectors)
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         (wants("get", "nodes", user="system:node:n1"), NO_OPINION),
         (wants("get", "nodes", groups=("system:authenticated",)), NO_OPINION),
@@ -129,14 +129,14 @@ async def decided(asked: Attributes, known: Known | None = None, *, with_selecto
         (wants("create", CSRS), ALLOW),
     ],
 )
-async def test_decisions_that_need_no_look_at_any_cluster(asked: Attributes, expected: Decision) -> None:
+async def test_decisions_that_need_no_look_at_any_cluster(requested: Attributes, expected: Decision) -> None:
     known = Known()
-    assert await decided(asked, known) == expected
-    assert known.asked == []
+    assert await decided(requested, known) == expected
+    assert known.requested == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         (wants("get", CSRS, "mine"), ALLOW),
         (wants("get", CSRS, "other"), NOT_ITS_REQUEST),
@@ -163,8 +163,8 @@ async def test_decisions_that_need_no_look_at_any_cluster(asked: Attributes, exp
         (wants("list", "secrets", "", "kube-system"), NOT_ITS_SECRET),
     ],
 )
-async def test_an_agent_may_read_and_write_its_own_and_nothing_else(asked: Attributes, expected: Decision) -> None:
-    assert await decided(asked) == expected
+async def test_an_agent_may_read_and_write_its_own_and_nothing_else(requested: Attributes, expected: Decision) -> None:
+    assert await decided(requested) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ async def test_an_agent_may_read_and_write_its_own_and_nothing_else(asked: Attri
         *(wants("get", "pods", "p", "ns"), wants("list", "pods")),
     ],
 )
-async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> None:
-    assert await decided(asked, Known(nodes={})) == deny('no node for "m1" found')
+async def test_without_a_node_there_is_nothing_of_its_own(requested: Attributes) -> None:
+    assert await decided(requested, Known(nodes={})) == deny('no node for "m1" found')
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         (wants("get", LEASES, "gardener-node-agent-n1", "kube-system"), ALLOW),
         (wants("get", LEASES, "osc-1", "kube-system"), NO_OPINION),
@@ -192,15 +192,17 @@ async def test_without_a_node_there_is_nothing_of_its_own(asked: Attributes) -> 
         (wants("list", "secrets", "", "kube-system"), COMMON_ONLY),
     ],
 )
-async def test_where_no_machine_says_what_is_its_own_others_may_decide(asked: Attributes, expected: Decision) -> None:
-    assert await decided(asked, Known(machines_exist=False)) == expected
+async def test_where_no_machine_says_what_is_its_own_others_may_decide(
+    requested: Attributes, expected: Decision
+) -> None:
+    assert await decided(requested, Known(machines_exist=False)) == expected
 
 
 @pytest.mark.parametrize("name", COMMON_SECRETS)
 async def test_a_name_that_is_neither_a_machine_nor_a_node_learns_nothing(name: str) -> None:
-    asked = wants("get", "secrets", name, "kube-system")
-    assert await decided(asked, Known(nodes={}, machines_exist=False)) == NO_OPINION
-    assert await decided(asked, Known(nodes={})) == ALLOW, "its Machine is about to become a Node"
+    requested = wants("get", "secrets", name, "kube-system")
+    assert await decided(requested, Known(nodes={}, machines_exist=False)) == NO_OPINION
+    assert await decided(requested, Known(nodes={})) == ALLOW, "its Machine is about to become a Node"
 
 
 @pytest.mark.parametrize("name", CONTROL_PLANE_SECRETS)
@@ -238,15 +240,15 @@ def selecting(operator: str, *values: str, key: str = "spec.nodeName") -> Select
 async def test_pods_are_listed_by_node_if_selectors_count(
     verb: str, selector: Selector, name: str, expected: Decision
 ) -> None:
-    asked = wants(verb, "pods", name, "ns", field_selector=selector)
-    assert await decided(asked, with_selectors=True) == expected
-    assert await decided(asked) == ALLOW
+    requested = wants(verb, "pods", name, "ns", field_selector=selector)
+    assert await decided(requested, with_selectors=True) == expected
+    assert await decided(requested) == ALLOW
 
 
 @pytest.mark.parametrize(
     "selector",
     [
-        *(selecting(*asked) for asked in (("In",), ("In", "n1", "n2"), ("Exists",), ("Like", "n1"))),
+        *(selecting(*requested) for requested in (("In",), ("In", "n1", "n2"), ("Exists",), ("Like", "n1"))),
         Selector(raw="spec.nodeName"),
     ],
 )

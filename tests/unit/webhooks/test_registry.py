@@ -73,11 +73,11 @@ def table() -> Iterator[str]:
         path = f"`{webhooks[0].path}`{f' and {len(webhooks) - 1} more' if webhooks[1:] else ''}"
         entries = [entry for webhook in webhooks for entry in webhook.entries]
         policies = "".join(f"; `{each}`" for each in sorted({entry.failure_policy for entry in entries} - {"Fail"}))
-        asked = _asked([rule for entry in entries for rule in entry.rules]) or "authorization"
-        yield f"| {name}{', validating' if validating else ''} | {path} | {asked}{policies} |\n"
+        requested = _requested([rule for entry in entries for rule in entry.rules]) or "authorization"
+        yield f"| {name}{', validating' if validating else ''} | {path} | {requested}{policies} |\n"
 
 
-def _asked(rules: Sequence[Rule]) -> str:
+def _requested(rules: Sequence[Rule]) -> str:
     found: dict[str, dict[str, dict[str, None]]] = {}
     for rule in rules:
         groups = found.setdefault(", ".join(rule.operations), {})

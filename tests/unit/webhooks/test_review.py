@@ -140,14 +140,14 @@ async def test_what_is_quoted_is_not_quoted_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("requested", "answered"),
     [
         ("admission.k8s.io/v1beta1", "admission.k8s.io/v1beta1"),
-        *((asked, "admission.k8s.io/v1") for asked in ("admission.k8s.io/v1", ..., None)),
+        *((requested, "admission.k8s.io/v1") for requested in ("admission.k8s.io/v1", ..., None)),
     ],
 )
-async def test_the_answer_is_in_the_version_of_the_question(asked: Any, answered: str) -> None:
-    answer = await reviewed(Allowed(), body(apiVersion=asked, kind=... if asked is ... else "AdmissionReview"))
+async def test_the_answer_is_in_the_version_of_the_question(requested: Any, answered: str) -> None:
+    answer = await reviewed(Allowed(), body(apiVersion=requested, kind=... if requested is ... else "AdmissionReview"))
     response = {"uid": "u1", "allowed": True, "status": {"code": 200}}
     assert answer == {"apiVersion": answered, "kind": "AdmissionReview", "response": response}
 

@@ -181,11 +181,11 @@ def requests(seed: str, objects: Iterable[tuple[Resource, Key]]) -> Iterator[Att
 def allowed(seed: str, graph: Graph, objects: Iterable[tuple[Resource, Key]]) -> dict[str, set[str]]:
     """By object: verbs that are allowed or left to RBAC, with the subresource."""
     found: dict[str, set[str]] = {}
-    for asked in requests(seed, objects):
-        if authorize(asked, graph).effect is not Effect.DENY:
-            place = f"{asked.namespace}/{asked.name}" if asked.namespace else asked.name
-            verb = f"{asked.verb} {asked.subresource}" if asked.subresource else asked.verb
-            found.setdefault(f"{asked.resource} {place}".strip(), set()).add(verb)
+    for requested in requests(seed, objects):
+        if authorize(requested, graph).effect is not Effect.DENY:
+            place = f"{requested.namespace}/{requested.name}" if requested.namespace else requested.name
+            verb = f"{requested.verb} {requested.subresource}" if requested.subresource else requested.verb
+            found.setdefault(f"{requested.resource} {place}".strip(), set()).add(verb)
     return found
 
 
@@ -276,7 +276,7 @@ def test_extensions_have_what_rbac_gives_them_and_are_no_gardenlets(namespace: s
     for groups, effect in ((own, Effect.NO_OPINION), ((*own, SEEDS_GROUP), Effect.DENY)):
         for resource, where in OBJECTS:
             for verb, subresource in product(VERBS, ("", "status", "token")):
-                asked = Attributes(
+                requested = Attributes(
                     user=f"system:serviceaccount:{namespace}:extension-x",
                     groups=groups,
                     verb=verb,
@@ -286,7 +286,7 @@ def test_extensions_have_what_rbac_gives_them_and_are_no_gardenlets(namespace: s
                     namespace=where.namespace,
                     name=where.name,
                 )
-                assert authorize(asked, GARDEN).effect is effect
+                assert authorize(requested, GARDEN).effect is effect
 
 
 # --- requests without a name
@@ -365,10 +365,14 @@ def test_nothing_is_written_of_what_a_deleted_seed_had() -> None:
 
 def test_each_right_is_of_use() -> None:
     """The walk reaches every row of the table."""
-    cases = [Case(seed="a", asked=asked, graph=GARDEN) for asked in requests("a", OBJECTS)]
+    cases = [Case(seed="a", requested=requested, graph=GARDEN) for requested in requests("a", OBJECTS)]
     for right in gardenlet.TABLE.rights:
         kind = (right.resource.group, right.resource.plural, right.subresource)
-        mine = (each for each in cases if (each.asked.group, each.asked.resource, each.asked.subresource) == kind)
+        mine = (
+            each
+            for each in cases
+            if (each.requested.group, each.requested.resource, each.requested.subresource) == kind
+        )
         if "while it is being deleted" not in right.objects.title:
             assert any(right.permits(case) for case in mine), right
 
@@ -378,18 +382,20 @@ async def test_what_permits_a_request_is_read_before_it_is_refused() -> None:
     stored = [*victim(), SEED_A, OTHER, *OF_CHILD]
     for version, each in enumerate(stored, start=1):
         each["metadata"] |= {"resourceVersion": str(version)}
-    for asked in requests("a", OBJECTS):
-        if authorize(asked, GARDEN).effect is not Effect.ALLOW:
+    for requested in requests("a", OBJECTS):
+        if authorize(requested, GARDEN).effect is not Effect.ALLOW:
             continue
-        live, where = LiveGraph(state_of(client=Reviews(stored=stored))), Key(asked.namespace, asked.name)
+        live, where = LiveGraph(state_of(client=Reviews(stored=stored))), Key(requested.namespace, requested.name)
         known = live.read()
         assert known is not None
 
-        def is_refused(asked: Attributes = asked, known: Graph = known) -> bool:
-            return authorize(asked, known).effect is Effect.DENY
+        def is_refused(requested: Attributes = requested, known: Graph = known) -> bool:
+            return authorize(requested, known).effect is Effect.DENY
 
-        also = projects_named(asked.resource, where)
-        assert not is_refused() or not await live.confirmed("a", asked.resource, where, is_refused, also=also), asked
+        also = projects_named(requested.resource, where)
+        assert not is_refused() or not await live.confirmed("a", requested.resource, where, is_refused, also=also), (
+            requested
+        )
 
 
 def granted_by_roles() -> Iterator[tuple[str, tuple[Resource, str, tuple[str, ...]], set[str] | None]]:
@@ -415,7 +421,7 @@ def granted_by_roles() -> Iterator[tuple[str, tuple[Resource, str, tuple[str, ..
 def test_roles_without_an_authorizer_grant_no_more_than_the_table() -> None:
     for namespace, (resource, subresource, verbs), names in granted_by_roles():
         for verb, name in product(verbs, ["" if verbs == ("create",) else "any"] if names is None else names):
-            asked = Attributes(
+            requested = Attributes(
                 user=f"{SEED_USER_PREFIX}a",
                 groups=(SEEDS_GROUP,),
                 verb=verb,
@@ -425,4 +431,4 @@ def test_roles_without_an_authorizer_grant_no_more_than_the_table() -> None:
                 namespace=namespace,
                 name=name or ("any" if subresource else ""),
             )
-            assert authorize(asked, GARDEN).effect is Effect.ALLOW, asked
+            assert authorize(requested, GARDEN).effect is Effect.ALLOW, requested

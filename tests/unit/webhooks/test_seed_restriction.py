@@ -410,16 +410,16 @@ def holder(resource: Resource, name: str, seed_spec: Object) -> Object:
 def test_a_gardenlet_enters_only_what_others_have_confirmed_for_its_seed(resource: Resource, place: Object) -> None:
     new, empty = holder(resource, "a", place), holder(resource, "a", {})
     for verb, old in (("create", {}), ("update", empty)):
-        asked = write(verb, resource, new, old)
-        (used,) = unconfirmed(asked, GARDEN)
-        refused = objection(asked, GARDEN)
+        requested = write(verb, resource, new, old)
+        (used,) = unconfirmed(requested, GARDEN)
+        refused = objection(requested, GARDEN)
         assert refused is not None
         assert f"`{confirming_command(used, 'a')}`" in refused.message
-        assert objection(replace(asked, confirmed=[used]), GARDEN) is None
+        assert objection(replace(requested, confirmed=[used]), GARDEN) is None
         for by in (garden.SEEDS, garden.MANAGED_SEEDS, garden.GARDENLETS):
             known = graph_of([*(each for each in BASE if key(each) != Key("", "a")), holder(by, "a", place)])
-            assert objection(asked, known) is None, by.kind
-            assert not unconfirmed(asked, known)
+            assert objection(requested, known) is None, by.kind
+            assert not unconfirmed(requested, known)
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
@@ -456,8 +456,8 @@ def test_secrets_of_the_garden_itself_are_never_those_of_a_seed(name: str) -> No
     reference = secret_ref(name)
     seed = obj(garden.SEEDS, "a", uid="uid-a", spec={"backup": {"secretRef": reference}})
     used = Reference(kubernetes.SECRETS, Key("garden", name))
-    asked = replace(write("create", garden.SEEDS, seed), confirmed=[used])
-    assert objection(asked, GARDEN) is not None
+    requested = replace(write("create", garden.SEEDS, seed), confirmed=[used])
+    assert objection(requested, GARDEN) is not None
     binding = obj(garden.SECRET_BINDINGS, "b", DEV, secretRef=reference)
     graph = graph_of([*(each for each in BASE if key(each) != Key("", "a")), seed, binding])
     assert not graph.uses("a", *used)
@@ -603,9 +603,9 @@ def credentials() -> list[tuple[Resource, Object]]:
 def test_there_are_credentials_for_a_child_while_it_has_none(
     seed: Object | None, operation: str, permitted: bool
 ) -> None:
-    asked = {"annotations": {OPERATION: operation}} if operation else {}
+    requested = {"annotations": {OPERATION: operation}} if operation else {}
     present = [] if seed is None else [obj(garden.SEEDS, "child", status=seed)]
-    graph = graph_of([*BASE, managed_seed("child", "host", **asked), *present])
+    graph = graph_of([*BASE, managed_seed("child", "host", **requested), *present])
     for resource, new in credentials():
         found = objection(write("create", resource, new), graph)
         already = Objection("managed seed garden/child is already bootstrapped", 400)
@@ -668,6 +668,6 @@ def test_the_own_token_is_valid_for_the_own_seed_alone() -> None:
 def test_tokens_of_bootstrap_accounts_are_short() -> None:
     where = obj(kubernetes.SERVICE_ACCOUNTS, "gardenlet-bootstrap-child", "garden")
     for seconds, expected in ((600, ""), (86400, "expirationSeconds"), (None, "expirationSeconds")):
-        asked = {**where, "spec": {"expirationSeconds": seconds}}
-        found = why_not("create", kubernetes.SERVICE_ACCOUNTS, asked, subresource="token")
+        requested = {**where, "spec": {"expirationSeconds": seconds}}
+        found = why_not("create", kubernetes.SERVICE_ACCOUNTS, requested, subresource="token")
         assert expected in found if expected else not found

@@ -22,7 +22,7 @@ def secret(data: Any, **labels: str) -> Object:
     return objects.secret("s", labels=labels, type="x", **({} if data is None else {"data": data}))
 
 
-def asked(obj: Any, operation: str = "UPDATE") -> Request:
+def requested(obj: Any, operation: str = "UPDATE") -> Request:
     return request(obj, kind=Kind("", "v1", "Secret"), name="s", operation=operation)
 
 
@@ -72,14 +72,14 @@ handle = defaulter(mutation(Webhook(enabled=True), cast("Any", None)))
 
 async def test_the_handler_answers_with_what_is_changed() -> None:
     obj = secret({"token": VALID}, **{TOKEN_INVALIDATOR_CONSIDER: "true"})
-    assert await handle(asked(copy.deepcopy(obj))) == Changed(obj, {**obj, "data": {"token": INVALID}})
-    assert await handle(asked(None, "DELETE")) == Allowed()
+    assert await handle(requested(copy.deepcopy(obj))) == Changed(obj, {**obj, "data": {"token": INVALID}})
+    assert await handle(requested(None, "DELETE")) == Allowed()
 
 
 @pytest.mark.parametrize(
     "obj", [{"kind": "Pod", "apiVersion": "v1"}, {"data": []}, {"data": {"token": 1}}, {"metadata": {"labels": 1}}, []]
 )
 async def test_what_is_no_secret_is_an_error(obj: Any) -> None:
-    answer = await handle(asked(obj))
+    answer = await handle(requested(obj))
     assert isinstance(answer, Errored)
     assert answer.code == 400

@@ -82,7 +82,7 @@ async def test_a_body_is_not_decompressed_whatever_it_says_of_itself() -> None:
     assert json.loads(body)["body"] == "no gzip"
 
 
-def asked(logs: list[structlog.typing.EventDict]) -> list[tuple[str, str, str]]:
+def requested(logs: list[structlog.typing.EventDict]) -> list[tuple[str, str, str]]:
     return [(entry["log_level"], entry["path"], entry.get("setting", "")) for entry in logs]
 
 
@@ -114,7 +114,7 @@ async def test_requests_for_what_is_off_are_logged_once_a_minute() -> None:
         async with serving(Requests({}, off, clock=clock)) as url:
             for path in ("/off", "/off", "/out", "/a", "/b"):
                 await post(url + path)
-            assert asked(logs) == [
+            assert requested(logs) == [
                 ("warning", "/off", "webhooks.off.enabled"),
                 ("warning", "/out", "webhooks.out.enabled"),
                 ("warning", "/a", ""),
@@ -122,11 +122,11 @@ async def test_requests_for_what_is_off_are_logged_once_a_minute() -> None:
             logs.clear()
             clock.now = 59.9
             await post(f"{url}/off")
-            assert asked(logs) == []
+            assert requested(logs) == []
             clock.now = 60
             await post(f"{url}/off")
             await post(f"{url}/b")
-            assert asked(logs) == [("warning", "/off", "webhooks.off.enabled"), ("warning", "/b", "")]
+            assert requested(logs) == [("warning", "/off", "webhooks.off.enabled"), ("warning", "/b", "")]
 
 
 class Shown:

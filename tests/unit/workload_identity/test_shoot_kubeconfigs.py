@@ -39,8 +39,10 @@ def data_of(certificate: Authority, key: Authority) -> Object:
 def made(
     authority: Object | None, *, now: datetime | None = None, lifetime: timedelta = HOUR, **changed: Any
 ) -> tuple[Object, datetime]:
-    asked: Any = {"name": "garden-dev--s", "addresses": ADDRESSES, "cluster": "PEM", "user": "ann", "group": "g"}
-    content, expires = issue(**asked | changed, authority=authority, now=now or datetime.now(UTC), lifetime=lifetime)
+    requested: Any = {"name": "garden-dev--s", "addresses": ADDRESSES, "cluster": "PEM", "user": "ann", "group": "g"}
+    content, expires = issue(
+        **requested | changed, authority=authority, now=now or datetime.now(UTC), lifetime=lifetime
+    )
     return json.loads(content), expires
 
 
@@ -62,14 +64,14 @@ def test_a_kubeconfig_is_signed_for_its_user(authority: Authority, role: Role) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"),
+    ("requested", "given"),
     [(timedelta(seconds=1), timedelta(minutes=10)), (2 * HOUR, 2 * HOUR), (timedelta(days=9), timedelta(days=1))],
 )
 def test_a_kubeconfig_lives_between_ten_minutes_and_a_day(
-    authority: Authority, asked: timedelta, given: timedelta
+    authority: Authority, requested: timedelta, given: timedelta
 ) -> None:
     now = datetime.now(UTC)
-    _, expires = made(data_of(authority, authority), now=now, lifetime=asked)
+    _, expires = made(data_of(authority, authority), now=now, lifetime=requested)
     assert expires - now == given
 
 
@@ -100,8 +102,8 @@ def test_what_is_missing_is_named(authority: Authority, changed: Object, message
     ],
 )
 def test_an_authority_that_can_not_sign_is_named(data: Object | None, problem: str) -> None:
-    said = f"could not get client CA secret: {problem}; the gardenlet writes it to InternalSecret SHOOT.ca-client"
-    with pytest.raises(NoAuthority, match=said):
+    reported = f"could not get client CA secret: {problem}; the gardenlet writes it to InternalSecret SHOOT.ca-client"
+    with pytest.raises(NoAuthority, match=reported):
         made(data)
 
 

@@ -53,8 +53,8 @@ def of_signing_request(csr: Object) -> Node:
         request = parse(csr)
     except MalformedRequestError:
         return Node(key(csr))
-    names = request.asked.common_names
-    seed = seed_of_user(names[0], request.asked.organizations) if len(names) == 1 else None
+    names = request.requested.common_names
+    seed = seed_of_user(names[0], request.requested.organizations) if len(names) == 1 else None
     if not seed or signer_of(csr) != KUBE_APISERVER_CLIENT:
         return Node(key(csr))
     is_token = is_approved(csr) and request.username.startswith(_TOKENS)

@@ -47,22 +47,22 @@ _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
 def authorizer(settings: SeedAuthorizer, state: SharedListers) -> Endpoint:
     graph, with_selectors = LiveGraph(state), settings.authorize_with_selectors
 
-    async def decide(asked: Attributes) -> Decision:
-        seed = seed_of_user(asked.user, asked.groups)
+    async def decide(requested: Attributes) -> Decision:
+        seed = seed_of_user(requested.user, requested.groups)
         known = graph.read()
         if known is None:
             raise RuntimeError(NOT_READY)
-        decision = authorize(asked, known, with_selectors=with_selectors)
+        decision = authorize(requested, known, with_selectors=with_selectors)
         if decision.effect is not Effect.DENY or not seed:
             return decision
 
         def is_refused() -> bool:
-            return authorize(asked, known, with_selectors=with_selectors).effect is Effect.DENY
+            return authorize(requested, known, with_selectors=with_selectors).effect is Effect.DENY
 
-        where = Key(asked.namespace, asked.name)
-        projects = projects_named(asked.resource, where)
-        await graph.confirmed(seed, asked.resource, where, is_refused, also=projects)
-        return authorize(asked, known, with_selectors=with_selectors)
+        where = Key(requested.namespace, requested.name)
+        projects = projects_named(requested.resource, where)
+        await graph.confirmed(seed, requested.resource, where, is_refused, also=projects)
+        return authorize(requested, known, with_selectors=with_selectors)
 
     return endpoint(NAME, decide)
 

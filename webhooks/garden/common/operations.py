@@ -66,17 +66,17 @@ def on(*, consumed: Collection[str] = (), kept: Collection[str] = ()) -> Asks:
 def backup_entry(write: Write) -> bool:
     """Whether a BackupEntry requests work. Operations are removed, except `restore`, which counts only when new."""
     operation, before = operation_of(write.new), operation_of(write.old)
-    asked = operation == keys.OPERATION_RESTORE and operation != before
+    requested = operation == keys.OPERATION_RESTORE and operation != before
     if operation and operation != keys.OPERATION_RESTORE:
         remove_operation(write.new)
-        asked = True
-    return became_truthy(write, keys.FORCE_ENTRY_DELETION) or asked
+        requested = True
+    return became_truthy(write, keys.FORCE_ENTRY_DELETION) or requested
 
 
 def bastion(write: Write) -> bool:
     operation, before = operation_of(write.new), operation_of(write.old)
-    asked = operation == keys.OPERATION_RECONCILE and operation != before
-    return became_truthy(write, keys.CONFIRM_FORCE_DELETION) or asked
+    requested = operation == keys.OPERATION_RECONCILE and operation != before
+    return became_truthy(write, keys.CONFIRM_FORCE_DELETION) or requested
 
 
 def became_truthy(write: Write, annotation: str) -> bool:

@@ -240,10 +240,10 @@ def _taken(write: Write, shoot: Object) -> Iterator[str]:
 
 def _differences(seed: Object, shoot: Object, path: str) -> Iterator[FieldError]:
     for each in properties_of_host(shoot):
-        said = at(seed, *each.path)
-        if said and said != each.value:
+        reported = at(seed, *each.path)
+        if reported and reported != each.value:
             must = f"seed {each.name} must be equal to shoot {each.source} {each.value}"
-            yield invalid(".".join((path, *each.path)), said, must)
+            yield invalid(".".join((path, *each.path)), reported, must)
     if at(seed, "settings", "verticalPodAutoscaler", "enabled"):
         where = f"{path}.settings.verticalPodAutoscaler.enabled"
         yield invalid(where, True, "seed VPA is not supported for managed seeds - use the shoot VPA")

@@ -20,7 +20,7 @@ def authorizer(settings: NodeAgentAuthorizer, source: Cluster, target: Cluster) 
     machines = source.client if settings.machine_namespace else None
     lookups = Lookups(machines=machines, machine_namespace=settings.machine_namespace or "", target=target.client)
     with_selectors = settings.authorize_with_selectors
-    return endpoint(NAME, lambda asked: authorize(asked, lookups, with_selectors=with_selectors))
+    return endpoint(NAME, lambda requested: authorize(requested, lookups, with_selectors=with_selectors))
 
 
 WEBHOOK = AuthorizationWebhook(

@@ -52,7 +52,7 @@ class Sources(Protocol):
 class _Case:
     """A request of a node agent, with everything that a rule needs."""
 
-    asked: Attributes
+    requested: Attributes
     machine: str
     sources: Sources
     with_selectors: bool
@@ -61,31 +61,31 @@ class _Case:
 _Rule = Callable[[_Case], Awaitable[Decision]]
 
 
-async def authorize(asked: Attributes, sources: Sources, *, with_selectors: bool) -> Decision:
+async def authorize(requested: Attributes, sources: Sources, *, with_selectors: bool) -> Decision:
     """Decide about a request.
 
     Raises:
         LookupFailed, KubeError: a necessary lookup failed.
         ValueError: the request's field selector is invalid.
     """
-    if not asked.user.startswith(NODE_AGENT_USER_PREFIX) or NODE_AGENTS_GROUP not in asked.groups:
+    if not requested.user.startswith(NODE_AGENT_USER_PREFIX) or NODE_AGENTS_GROUP not in requested.groups:
         return NO_OPINION
-    machine = asked.user.removeprefix(NODE_AGENT_USER_PREFIX)
-    kind = _KINDS.get((asked.group, asked.resource)) if asked.is_resource_request else None
+    machine = requested.user.removeprefix(NODE_AGENT_USER_PREFIX)
+    kind = _KINDS.get((requested.group, requested.resource)) if requested.is_resource_request else None
     if not machine or kind is None:
         return deny()
-    if asked.subresource and asked.subresource not in kind.subresources:
+    if requested.subresource and requested.subresource not in kind.subresources:
         return deny(f"only the following subresources are allowed for this resource type: {_listed(kind.subresources)}")
-    if asked.verb not in kind.verbs:
+    if requested.verb not in kind.verbs:
         return deny(f"only the following verbs are allowed for this resource type: {_listed(kind.verbs)}")
-    return await kind.rule(_Case(asked=asked, machine=machine, sources=sources, with_selectors=with_selectors))
+    return await kind.rule(_Case(requested=requested, machine=machine, sources=sources, with_selectors=with_selectors))
 
 
 async def _certificate_signing_requests(case: _Case) -> Decision:
-    asked = case.asked
-    if asked.verb == "create" or await case.sources.user_of_request(asked.name) == asked.user:
+    requested = case.requested
+    if requested.verb == "create" or await case.sources.user_of_request(requested.name) == requested.user:
         return ALLOW
-    return deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{asked.user}"')
+    return deny(f'gardener-node-agent is only allowed to read or request CSRs for its own user "{requested.user}"')
 
 
 async def _events(_: _Case) -> Decision:
@@ -93,55 +93,57 @@ async def _events(_: _Case) -> Decision:
 
 
 async def _leases(case: _Case) -> Decision:
-    asked = case.asked
+    requested = case.requested
     node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
     names = [f"gardener-node-agent-{node}"]
-    if asked.namespace == NAMESPACE and (asked.verb == "create" or asked.name in names):
+    if requested.namespace == NAMESPACE and (requested.verb == "create" or requested.name in names):
         return ALLOW
     configs = await case.sources.configs_of(case.machine)
     names += configs or ()
-    if asked.namespace == NAMESPACE and asked.name in names:
+    if requested.namespace == NAMESPACE and requested.name in names:
         return ALLOW
-    if asked.namespace == NAMESPACE and asked.name and configs is None:
+    if requested.namespace == NAMESPACE and requested.name and configs is None:
         return NO_OPINION
     return deny(f'this gardener-node-agent can only access leases {_listed(names)} in "{NAMESPACE}" namespace')
 
 
 async def _nodes(case: _Case) -> Decision:
     # An agent finds its Node by the hostname, before it knows the Node's name.
-    if case.asked.verb in {"list", "watch"}:
+    if case.requested.verb in {"list", "watch"}:
         return ALLOW
     node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
-    return ALLOW if case.asked.name == node else deny(f'this gardener-node-agent can only access node "{node}"')
+    return ALLOW if case.requested.name == node else deny(f'this gardener-node-agent can only access node "{node}"')
 
 
 async def _pods(case: _Case) -> Decision:
-    asked = case.asked
+    requested = case.requested
     node = await case.sources.node_of(case.machine)
     if node is None:
         return _no_node(case)
-    if asked.verb in {"list", "watch"}:
-        if not case.with_selectors or ("spec.nodeName", node) in equalities(asked.field_selector):
+    if requested.verb in {"list", "watch"}:
+        if not case.with_selectors or ("spec.nodeName", node) in equalities(requested.field_selector):
             return ALLOW
-        if not asked.name:
+        if not requested.name:
             return deny(f"can only list/watch pods with spec.nodeName={node} field selector")
-    if await case.sources.node_name_of_pod(asked.namespace, asked.name) == node:
+    if await case.sources.node_name_of_pod(requested.namespace, requested.name) == node:
         return ALLOW
-    return deny(f'pod "{asked.namespace}/{asked.name}" does not belong to node "{node}"')
+    return deny(f'pod "{requested.namespace}/{requested.name}" does not belong to node "{node}"')
 
 
 async def _secrets(case: _Case) -> Decision:
-    asked = case.asked
+    requested = case.requested
     secrets = await case.sources.secrets_of(case.machine)
     names = [*COMMON_SECRETS, *(secrets or ())]
-    if asked.namespace == NAMESPACE and asked.name in names:
+    if requested.namespace == NAMESPACE and requested.name in names:
         is_known = secrets is not None or await case.sources.node_of(case.machine) is not None
         return ALLOW if is_known else NO_OPINION
-    if asked.namespace == NAMESPACE and (asked.name in CONTROL_PLANE_SECRETS or (asked.name and secrets is None)):
+    if requested.namespace == NAMESPACE and (
+        requested.name in CONTROL_PLANE_SECRETS or (requested.name and secrets is None)
+    ):
         return NO_OPINION
     return deny(f'gardener-node-agent can only access secrets {_listed(names)} in "{NAMESPACE}" namespace')
 

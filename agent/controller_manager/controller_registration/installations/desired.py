@@ -47,11 +47,11 @@ class Deployment:
 
     @classmethod
     def of(cls, deployment: Object) -> "Deployment":
-        said = annotations(deployment)
+        reported = annotations(deployment)
         content = {
             "helm": deployment.get("helm"),
-            "type": said.get(f"{_CONVERTED}type", ""),
-            "providerConfig": said.get(f"{_CONVERTED}providerConfig", ""),
+            "type": reported.get(f"{_CONVERTED}type", ""),
+            "providerConfig": reported.get(f"{_CONVERTED}providerConfig", ""),
         }
         return cls(hash_of(content), digest_of(content), text(metadata(deployment).get("resourceVersion")))
 

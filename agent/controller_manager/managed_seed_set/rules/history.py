@@ -85,12 +85,12 @@ class History:
 
 
 def rollout_of(seed_set: Object, history: History) -> Rollout:
-    said = mapping_at(spec(seed_set), "updateStrategy", "rollingUpdate")
-    most = said.get("maxUnhealthyShoots")
+    reported = mapping_at(spec(seed_set), "updateStrategy", "rollingUpdate")
+    most = reported.get("maxUnhealthyShoots")
     return Rollout(
         current=history.current,
         update=history.update,
-        partition=integer(said.get("partition")),
+        partition=integer(reported.get("partition")),
         max_unhealthy=most if isinstance(most, int | str) else None,
     )
 

@@ -40,8 +40,8 @@ def shoot_of(seed_set: Object, name: str, templates: Object, revision: str = "")
 def managed_seed_of(seed_set: Object, name: str, templates: Object, revision: str = "") -> Object:
     """Return the ManagedSeed of a replica; arguments as in `shoot_of`."""
     template = mapping(templates.get("template"))
-    said = mapping(template.get("spec"))
-    spec = {**_with_name(said, (*seed_template_path(said), *_SEED_DOMAIN), name), "shoot": {"name": name}}
+    reported = mapping(template.get("spec"))
+    spec = {**_with_name(reported, (*seed_template_path(reported), *_SEED_DOMAIN), name), "shoot": {"name": name}}
     return _made(MANAGED_SEEDS, _metadata(seed_set, name, mapping(template.get("metadata")), revision), spec)
 
 

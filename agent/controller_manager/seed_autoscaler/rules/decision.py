@@ -76,8 +76,8 @@ class Decision:
 def decide(settings: Settings, seen: Observation, memory: Memory, *, paused: bool = False) -> Decision:
     if seen.replicas == 0:
         return _switched_off(memory)
-    asked = recommend(settings, seen)
-    decider = _Decider(settings, seen, _remembered(settings, seen, memory, asked), asked)
+    requested = recommend(settings, seen)
+    decider = _Decider(settings, seen, _remembered(settings, seen, memory, requested), requested)
     return decider.paused() if paused else decider.decide()
 
 
@@ -92,9 +92,9 @@ def _switched_off(memory: Memory) -> Decision:
     return Decision(replicas=0, desired=0, conditions=conditions, memory=replace(memory, history=History()))
 
 
-def _remembered(settings: Settings, seen: Observation, memory: Memory, asked: Recommendation) -> Memory:
+def _remembered(settings: Settings, seen: Observation, memory: Memory, requested: Recommendation) -> Memory:
     """Record the recommendation; an unknown one counts as no change."""
-    wanted = seen.replicas if asked.wanted is None else _bounded(settings, asked.wanted)
+    wanted = seen.replicas if requested.wanted is None else _bounded(settings, requested.wanted)
     longest = max(settings.scale_in.window, settings.scale_out.window)
     history = memory.history.recorded(wanted, seen.now, keep=longest)
     is_stuck = (
@@ -114,10 +114,10 @@ def _bounded(settings: Settings, replicas: int) -> int:
 
 
 class _Decider:
-    def __init__(self, settings: Settings, seen: Observation, memory: Memory, asked: Recommendation) -> None:
-        self._settings, self._seen, self._memory, self._asked = settings, seen, memory, asked
+    def __init__(self, settings: Settings, seen: Observation, memory: Memory, requested: Recommendation) -> None:
+        self._settings, self._seen, self._memory, self._requested = settings, seen, memory, requested
         self._present = seen.replicas
-        self._desired = _bounded(settings, seen.replicas if asked.wanted is None else asked.wanted)
+        self._desired = _bounded(settings, seen.replicas if requested.wanted is None else requested.wanted)
 
     def paused(self) -> Decision:
         message = "Scaling is paused by an annotation of the SeedAutoscaler."
@@ -151,7 +151,7 @@ class _Decider:
         if wanted > step:
             message = f"Of {wanted - self._present} replicas that are wanted, {direction.max_step} are added at once."
             limited = Condition(LIMITED, "True", "ScaleUpLimit", message)
-        return self._go(min(wanted, step), self._asked.why, limited)
+        return self._go(min(wanted, step), self._requested.why, limited)
 
     # --- scaling in
 
@@ -185,7 +185,7 @@ class _Decider:
         """Reason why no Seed can be given up; empty for none."""
         if self._settings.scale_in.disabled:
             return "Fewer replicas would do, but spec.behavior.scaleIn.disabled is set."
-        if self._asked.unknown:
+        if self._requested.unknown:
             return "Fewer replicas would do, but not all metrics are known."
         if self._seen.pending:
             return f"Fewer replicas would do, but {self._seen.pending} Shoots wait for a Seed."
@@ -207,14 +207,14 @@ class _Decider:
         return self._again(self._stay(limited=self._bounds(), able=able), until)
 
     def _bounds(self) -> Condition:
-        wanted = self._asked.wanted
+        wanted = self._requested.wanted
         if wanted is not None and wanted > self._settings.max_replicas:
             message = f"{wanted} replicas are wanted, maxReplicas is {self._settings.max_replicas}."
             return Condition(LIMITED, "True", "TooManyReplicas", message)
         if wanted is not None and wanted < self._settings.min_replicas:
             message = f"{wanted} replicas are wanted, minReplicas is {self._settings.min_replicas}."
             return Condition(LIMITED, "True", "TooFewReplicas", message)
-        if self._asked.lacks_deletable and self._desired >= self._present > self._settings.min_replicas:
+        if self._requested.lacks_deletable and self._desired >= self._present > self._settings.min_replicas:
             return _NONE_DELETABLE
         return Condition(LIMITED, "False", "DesiredWithinRange", "The number of replicas that is wanted is possible.")
 
@@ -230,14 +230,14 @@ class _Decider:
         return Decision(
             replicas=replicas,
             desired=self._desired,
-            measured=self._asked.measured,
+            measured=self._requested.measured,
             conditions=(able, self._active(), limited),
             memory=self._memory,
         )
 
     def _active(self) -> Condition:
-        unknown = "; ".join(each.why for each in self._asked.unknown)
-        if self._asked.wanted is None:
+        unknown = "; ".join(each.why for each in self._requested.unknown)
+        if self._requested.wanted is None:
             return Condition(ACTIVE, "False", "FailedGetResourceMetric", f"No metric can be computed: {unknown}.")
         rest = f" Not known: {unknown}; so no replicas are removed." if unknown else ""
         return Condition(ACTIVE, "True", "ValidMetricFound", f"The number of replicas is computed from metrics.{rest}")

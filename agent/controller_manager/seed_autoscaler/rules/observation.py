@@ -73,9 +73,9 @@ def unit_of(seed_set: Object) -> Amounts:
     gardenlet = at(seed_set, "spec", "template", "spec", "gardenlet")
     if gardenlet is None:
         return {}
-    said = mapping_at(gardenlet, "config", "resources")
-    capacity = _amounts({SHOOTS: DEFAULT_CAPACITY, **mapping(said.get("capacity"))})
-    reserved = _amounts(mapping(said.get("reserved")))
+    reported = mapping_at(gardenlet, "config", "resources")
+    capacity = _amounts({SHOOTS: DEFAULT_CAPACITY, **mapping(reported.get("capacity"))})
+    reserved = _amounts(mapping(reported.get("reserved")))
     return {resource: max(amount - reserved.get(resource, 0), Fraction(0)) for resource, amount in capacity.items()}
 
 

@@ -43,10 +43,10 @@ def new_seed(seed_set: Object) -> SeedInfo:
 
 def _completed(seed_spec: Object, shoot: Object) -> Object:
     """Complete the spec like the admission of ManagedSeeds."""
-    said: list[tuple[tuple[str, ...], str | list[str]]] = [
+    reported: list[tuple[tuple[str, ...], str | list[str]]] = [
         (each.path, each.value) for each in properties_of_host(shoot)
     ]
-    for path, value in [*said, (("provider", "zones"), zones_of_workers(spec(shoot)))]:
+    for path, value in [*reported, (("provider", "zones"), zones_of_workers(spec(shoot)))]:
         if value and not at(seed_spec, *path):
             seed_spec = with_value(seed_spec, path, value)
     return seed_spec

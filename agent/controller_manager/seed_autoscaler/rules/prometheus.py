@@ -108,6 +108,6 @@ def _sample(row: Object) -> Sample | None:
     return None if amount is None else Sample(amount, time)
 
 
-def _shortened(said: object) -> str:
-    words = "".join(char for char in text(said) if is_visible(char))
+def _shortened(reported: object) -> str:
+    words = "".join(char for char in text(reported) if is_visible(char))
     return words if len(words) <= _LONGEST_ERROR else f"{words[:_LONGEST_ERROR]}…"

@@ -47,13 +47,13 @@ class Settings:
     @classmethod
     def of(cls, autoscaler: Object) -> "Settings":
         """Settings of the spec, including one that was stored before a field had its default."""
-        said = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
-        behavior = mapping(said.get("behavior"))
+        reported = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
+        behavior = mapping(reported.get("behavior"))
         return cls(
-            min_replicas=max(integer(said.get("minReplicas")), 1),
-            max_replicas=integer(said.get("maxReplicas")),
-            metrics=tuple(map(_metric, mappings(said.get("metrics")))),
-            min_free_shoots=integer(said.get("minFreeShoots")),
+            min_replicas=max(integer(reported.get("minReplicas")), 1),
+            max_replicas=integer(reported.get("maxReplicas")),
+            metrics=tuple(map(_metric, mappings(reported.get("metrics")))),
+            min_free_shoots=integer(reported.get("minFreeShoots")),
             scale_out=_direction(mapping(behavior.get("scaleOut"))),
             scale_in=_direction(mapping(behavior.get("scaleIn"))),
             tolerance=Fraction(integer(behavior.get("tolerancePercent")), 100),
@@ -74,9 +74,9 @@ class Waiting:
 
     @classmethod
     def of(cls, autoscaler: Object) -> "Waiting":
-        said = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
-        seconds = integer(at(said, "behavior", "pendingShootGracePeriodSeconds"))
-        return cls(included=said.get("includePendingShoots") is not False, grace=timedelta(seconds=seconds))
+        reported = spec(mapping(with_defaults(SEED_AUTOSCALER.schema, autoscaler)))
+        seconds = integer(at(reported, "behavior", "pendingShootGracePeriodSeconds"))
+        return cls(included=reported.get("includePendingShoots") is not False, grace=timedelta(seconds=seconds))
 
 
 def _metric(metric: Object) -> Metric:
@@ -89,10 +89,10 @@ def _metric(metric: Object) -> Metric:
     )
 
 
-def _direction(said: Object) -> Direction:
+def _direction(reported: Object) -> Direction:
     return Direction(
-        window=timedelta(seconds=integer(said.get("stabilizationWindowSeconds"))),
-        max_step=max(integer(said.get("maxStep")), 1),
-        cooldown=timedelta(seconds=integer(said.get("cooldownSeconds"))),
-        disabled=said.get("disabled") is True,
+        window=timedelta(seconds=integer(reported.get("stabilizationWindowSeconds"))),
+        max_step=max(integer(reported.get("maxStep")), 1),
+        cooldown=timedelta(seconds=integer(reported.get("cooldownSeconds"))),
+        disabled=reported.get("disabled") is True,
     )

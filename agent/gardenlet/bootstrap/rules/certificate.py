@@ -54,11 +54,11 @@ def signing_request(name: str, pem: bytes, *, seconds: int | None) -> Object:
     return {**CERTIFICATE_SIGNING_REQUESTS.type_meta, "metadata": {"name": name}, "spec": wanted}
 
 
-def is_same_request(present: Object, asked: Object) -> bool:
+def is_same_request(present: Object, requested: Object) -> bool:
     """Whether an existing request has the same content and the same key."""
-    one, other = (_key_of(each) for each in (present, asked))
-    same_usages = sorted(texts(spec(present).get("usages"))) == sorted(texts(spec(asked).get("usages")))
-    return one is not None and one == other and same_usages and signer_of(present) == signer_of(asked)
+    one, other = (_key_of(each) for each in (present, requested))
+    same_usages = sorted(texts(spec(present).get("usages"))) == sorted(texts(spec(requested).get("usages")))
+    return one is not None and one == other and same_usages and signer_of(present) == signer_of(requested)
 
 
 def _key_of(request: Object) -> bytes | None:
@@ -74,8 +74,8 @@ def refusal(request: Object, *, asked_as: str) -> str:
         return "another one of this name has taken its place"
     for kind in (DENIED, FAILED):
         if found := condition(request, kind):
-            said = [text(found.get("reason")), text(found.get("message"))]
-            return f"it is {kind.lower()}: {': '.join(filter(None, said)) or 'no reason is given'}"
+            reported = [text(found.get("reason")), text(found.get("message"))]
+            return f"it is {kind.lower()}: {': '.join(filter(None, reported)) or 'no reason is given'}"
     return ""
 
 

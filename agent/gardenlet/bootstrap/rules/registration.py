@@ -89,8 +89,8 @@ def finalised_marker(seed: Object, configured: Object) -> Object:
 
 def stays_away(marker: Object | None, configured: Object) -> bool:
     """Whether a missing Seed was removed on purpose, and its configuration is unchanged since then."""
-    said = _marked(marker)
-    return said.get(_SEED) == metadata(configured)["name"] and said.get(_CONFIGURATION) == _digest(configured)
+    reported = _marked(marker)
+    return reported.get(_SEED) == metadata(configured)["name"] and reported.get(_CONFIGURATION) == _digest(configured)
 
 
 def why_again(marker: Object | None) -> str:

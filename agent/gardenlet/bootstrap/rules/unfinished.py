@@ -33,9 +33,11 @@ class Unfinished:
 def unfinished(secret: Object | None) -> Unfinished | None:
     """Return the bootstrap recorded in a Secret; None if absent or unreadable."""
     try:
-        said = json.loads(annotations(secret or {}).get(ANNOTATION, ""))
+        reported = json.loads(annotations(secret or {}).get(ANNOTATION, ""))
         return Unfinished(
-            request=text(said["request"]), user=text(said["user"]), bootstrap_uid=text(said["bootstrap_uid"])
+            request=text(reported["request"]),
+            user=text(reported["user"]),
+            bootstrap_uid=text(reported["bootstrap_uid"]),
         )
     except (ValueError, LookupError, TypeError):
         return None

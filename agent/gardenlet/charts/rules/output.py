@@ -69,16 +69,16 @@ def error_text(printed: str, values: Mapping[str, Any]) -> str:
     `values` are those of the chart. Values with names of secrets are masked, since many users may read errors.
     """
     found = _ERROR.search(printed)
-    said = printed[found.end() :] if found else printed
+    reported = printed[found.end() :] if found else printed
     for secret in sorted(_secrets(values), key=len, reverse=True):
-        said = said.replace(secret, _MASK)
-    said = _IN_MEMORY.sub("chart", said.replace(_HINT, "")).strip()
-    if said.startswith(_UNSORTED):
-        said = f"failed to sort manifests: {said}"
-    elif said.startswith(_UNLOADED):
-        said = f"can't load chart from archive: {said}"
+        reported = reported.replace(secret, _MASK)
+    reported = _IN_MEMORY.sub("chart", reported.replace(_HINT, "")).strip()
+    if reported.startswith(_UNSORTED):
+        reported = f"failed to sort manifests: {reported}"
+    elif reported.startswith(_UNLOADED):
+        reported = f"can't load chart from archive: {reported}"
     half = _LONGEST_ERROR // 2  # the beginning has the location, the end the cause
-    return said if len(said) <= _LONGEST_ERROR else f"{said[:half]} … {said[-half:]}"
+    return reported if len(reported) <= _LONGEST_ERROR else f"{reported[:half]} … {reported[-half:]}"
 
 
 def _secrets(values: Any, *, is_secret: bool = False) -> Iterator[str]:

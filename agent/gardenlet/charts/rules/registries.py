@@ -126,8 +126,8 @@ def pulled_digest(printed: str, wanted: Reference) -> str:
 
 def problem(printed: str, wanted: Reference, *, directory: str, most: int) -> str:
     """Error with its remedy; `directory` has the credentials, and `most` is the maximum size of a chart in bytes."""
-    said = error_text(_NOT_SHOWN.sub("", printed), {})
+    reported = error_text(_NOT_SHOWN.sub("", printed), {})
     for pattern, remedy in _REMEDIES:
-        if pattern.search(said):
-            return f"{said}; {remedy.format(host=wanted.host, directory=directory, most=most)}"
-    return said
+        if pattern.search(reported):
+            return f"{reported}; {remedy.format(host=wanted.host, directory=directory, most=most)}"
+    return reported

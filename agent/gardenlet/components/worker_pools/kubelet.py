@@ -83,8 +83,8 @@ def _flags(pool: Pool) -> Iterator[str]:
 
 def configuration(pool: Pool, *, dns: str) -> Object:
     """Args: dns: address of the cluster's DNS."""
-    asked = {name: value for name, value in pool.kubelet.items() if value is not None}
-    given = {name: value for name, value in asked.items() if name not in {*_THRESHOLDS, *_RESERVED, "featureGates"}}
+    requested = {name: value for name, value in pool.kubelet.items() if value is not None}
+    given = {name: value for name, value in requested.items() if name not in {*_THRESHOLDS, *_RESERVED, "featureGates"}}
     config: Object = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -103,10 +103,10 @@ def configuration(pool: Pool, *, dns: str) -> Object:
         **given,
     }
     for name, usual in _THRESHOLDS.items():
-        config[name] = {_SIGNALS[each]: mapping(asked.get(name)).get(each, value) for each, value in usual.items()}
+        config[name] = {_SIGNALS[each]: mapping(requested.get(name)).get(each, value) for each, value in usual.items()}
     for name in _RESERVED:
-        if reserved := mapping(asked.get(name)):
+        if reserved := mapping(requested.get(name)):
             config[name] = {_RESERVED_NAMES.get(each, each): str(amount) for each, amount in reserved.items()}
-    if features := known_features(mapping(asked.get("featureGates")), version_of(pool.version)):
+    if features := known_features(mapping(requested.get("featureGates")), version_of(pool.version)):
         config["featureGates"] = features
     return config

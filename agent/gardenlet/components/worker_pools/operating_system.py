@@ -168,7 +168,7 @@ def _later(values: Values) -> Iterator[Part]:
     yield authorities(values.trusted)
     yield containers()
     yield logs()
-    yield kernel(string_map(pool.asked.get("sysctls")))
+    yield kernel(string_map(pool.requested.get("sysctls")))
     yield Part(
         [
             unit(

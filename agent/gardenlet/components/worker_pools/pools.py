@@ -40,7 +40,7 @@ class Pool:
     """
 
     name: str
-    asked: Object
+    requested: Object
     """Entry of `spec.provider.workers`."""
     version: str
     type: Object
@@ -61,15 +61,15 @@ class Pool:
 
     @property
     def runtime(self) -> str:
-        return text(at(self.asked, "cri", "name")) or _RUNTIME
+        return text(at(self.requested, "cri", "name")) or _RUNTIME
 
     @property
     def architecture(self) -> str:
-        return text(at(self.asked, "machine", "architecture")) or _ARCHITECTURE
+        return text(at(self.requested, "machine", "architecture")) or _ARCHITECTURE
 
     @property
     def image(self) -> Object:
-        return mapping(at(self.asked, "machine", "image"))
+        return mapping(at(self.requested, "machine", "image"))
 
     @property
     def image_name(self) -> str:
@@ -77,21 +77,21 @@ class Pool:
 
     @property
     def zones(self) -> list[str]:
-        return texts(self.asked.get("zones"))
+        return texts(self.requested.get("zones"))
 
     @property
     def minimum(self) -> int:
-        return integer(self.asked.get("minimum"))
+        return integer(self.requested.get("minimum"))
 
     @property
     def maximum(self) -> int:
-        return integer(self.asked.get("maximum"))
+        return integer(self.requested.get("maximum"))
 
     @property
     def labels(self) -> dict[str, str]:
         """Labels of its nodes."""
         found = {
-            **string_map(self.asked.get("labels")),
+            **string_map(self.requested.get("labels")),
             "kubernetes.io/arch": self.architecture,
             "networking.gardener.cloud/node-local-dns-enabled": "false",
             "node.kubernetes.io/role": "node",
@@ -100,9 +100,9 @@ class Pool:
             SECRET_NAME: self.key,
             POOL: self.name,
         }
-        for each in mappings(mapping(self.asked.get("cri")).get("containerRuntimes")):
+        for each in mappings(mapping(self.requested.get("cri")).get("containerRuntimes")):
             found[f"containerruntime.worker.gardener.cloud/{text(each.get('type'))}"] = "true"
-        if at(self.asked, "systemComponents", "allow") is not False:
+        if at(self.requested, "systemComponents", "allow") is not False:
             found[_SYSTEM_COMPONENTS] = "true"
         return found
 
@@ -123,19 +123,19 @@ def pools_of(shoot: Object, profile: Object) -> list[Pool]:
     return [_pool(each, shoot, profile) for each in workers(spec(shoot))]
 
 
-def _pool(asked: Object, shoot: Object, profile: Object) -> Pool:
-    wanted = text(at(asked, "machine", "type"))
+def _pool(requested: Object, shoot: Object, profile: Object) -> Pool:
+    wanted = text(at(requested, "machine", "type"))
     types = {text(each.get("name")): each for each in mappings_at(spec(profile), "machineTypes")}
     if wanted not in types:
         raise PoolError(
             f"the CloudProfile {key(profile).name} has no machine type {wanted!r}, which worker pool"
-            f" {text(asked.get('name'))!r} asks for; choose one of {', '.join(sorted(types)) or 'none'}"
+            f" {text(requested.get('name'))!r} asks for; choose one of {', '.join(sorted(types)) or 'none'}"
         )
     return Pool(
-        name=text(asked.get("name")),
-        asked=asked,
-        version=text(at(asked, "kubernetes", "version")) or text(at(spec(shoot), "kubernetes", "version")),
+        name=text(requested.get("name")),
+        requested=requested,
+        version=text(at(requested, "kubernetes", "version")) or text(at(spec(shoot), "kubernetes", "version")),
         type=types[wanted],
-        kubelet=mapping(at(asked, "kubernetes", "kubelet")) or mapping(at(spec(shoot), "kubernetes", "kubelet")),
-        rotations=rotations_of_nodes(shoot, text(asked.get("name"))),
+        kubelet=mapping(at(requested, "kubernetes", "kubelet")) or mapping(at(spec(shoot), "kubernetes", "kubelet")),
+        rotations=rotations_of_nodes(shoot, text(requested.get("name"))),
     )

@@ -50,8 +50,8 @@ def worker(values: Values) -> Object:
 
 
 def _pool(pool: Pool, reference: Mapping[str, Any]) -> Object:
-    asked = pool.asked
-    given = {name: asked[name] for name in _GIVEN if asked.get(name)}
+    requested = pool.requested
+    given = {name: requested[name] for name in _GIVEN if requested.get(name)}
     return {
         "name": pool.name,
         "architecture": pool.architecture,
@@ -60,8 +60,8 @@ def _pool(pool: Pool, reference: Mapping[str, Any]) -> Object:
         "machineImage": {name: text(pool.image.get(name)) for name in ("name", "version")},
         "minimum": pool.minimum,
         "maximum": pool.maximum,
-        "maxSurge": asked.get("maxSurge", 1),
-        "maxUnavailable": asked.get("maxUnavailable", 0),
+        "maxSurge": requested.get("maxSurge", 1),
+        "maxUnavailable": requested.get("maxUnavailable", 0),
         "labels": pool.labels,
         "nodeTemplate": {"capacity": {name: text(pool.type.get(name)) or "0" for name in _CAPACITY}},
         "userDataSecretRef": dict(reference),

@@ -46,5 +46,5 @@ def _failures(pod: Object) -> Iterator[str]:
             last = mapping(at(container, "state", "terminated")) or mapping(at(container, "lastState", "terminated"))
             has_failed = integer(last.get("exitCode")) != 0
             if text(waiting.get("reason")) in _HOPELESS or (has_failed and field == "initContainerStatuses"):
-                said = text(last.get("message")) or text(waiting.get("message")) or text(waiting.get("reason"))
-                yield f"container {text(container.get('name'))}: {said.strip() or 'no message'}"
+                reported = text(last.get("message")) or text(waiting.get("message")) or text(waiting.get("reason"))
+                yield f"container {text(container.get('name'))}: {reported.strip() or 'no message'}"

@@ -50,12 +50,14 @@ class Timing:
 
     def changed(self, old: Object, new: Object) -> float | None:
         """Delay in seconds after a change; None if no reconciliation is needed."""
-        asked = is_asked(old, new)
+        requested = is_asked(old, new)
         if not (
-            asked or (is_pending(new) and generation(new) != generation(old)) or is_deleting(new) != is_deleting(old)
+            requested
+            or (is_pending(new) and generation(new) != generation(old))
+            or is_deleting(new) != is_deleting(old)
         ):
             return None
-        return 0.0 if asked or _is_urgent(new) else self._of_update()
+        return 0.0 if requested or _is_urgent(new) else self._of_update()
 
     def _of_update(self) -> float:
         return self.uniform(0.0, self.settings.sync_jitter_period) if self.settings.jitter_updates else 0.0

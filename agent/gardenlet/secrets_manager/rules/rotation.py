@@ -45,7 +45,7 @@ def _age(secret: Stored) -> tuple[float, str]:
 
 
 def rotation_times(
-    secrets: Iterable[Stored], *, asked: Mapping[str, datetime], now: datetime, renews_authorities: bool
+    secrets: Iterable[Stored], *, requested: Mapping[str, datetime], now: datetime, renews_authorities: bool
 ) -> dict[str, str]:
     """Time of the last rotation by config, as a label: that of its newest Secret, or now if that needs a renewal.
 
@@ -60,7 +60,7 @@ def rotation_times(
         assert last is not None
         is_renewed = renews_authorities or CA_KEY not in last.data
         times[name] = names.as_label(now) if is_renewed and must_be_renewed(last.labels, now) else last.rotated
-    return {**times, **{name: names.as_label(moment) for name, moment in asked.items()}}
+    return {**times, **{name: names.as_label(moment) for name, moment in requested.items()}}
 
 
 def must_be_renewed(labels: Mapping[str, str], now: datetime) -> bool:

@@ -32,7 +32,7 @@ class Rotations:
     has_static_kubeconfig: bool
     """Whether the Shoot has a kubeconfig with a static token, whose rotation users request."""
 
-    def asked(self, configs: Iterable[Config]) -> dict[str, datetime]:
+    def requested(self, configs: Iterable[Config]) -> dict[str, datetime]:
         """Times of requested rotations, for `SecretsManager.open`."""
         times = {config.name: self._initiated(self._of(config)) for config in configs}
         return {name: moment for name, moment in times.items() if moment}

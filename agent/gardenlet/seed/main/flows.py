@@ -56,8 +56,8 @@ def _is_left_out(component: str) -> Callable[[SeedOperation], bool]:
     return lambda operation: component not in operation.components
 
 
-def _is_not_asked(asked: str) -> Callable[[SeedOperation], bool]:
-    return lambda operation: operation.asked != asked
+def _is_not_asked(requested: str) -> Callable[[SeedOperation], bool]:
+    return lambda operation: operation.requested != requested
 
 
 # --- the flows

@@ -63,6 +63,6 @@ class SeedOperation:
         return has_vertical_pod_autoscaler(self.seed) and not self.is_garden
 
     @property
-    def asked(self) -> str:
+    def requested(self) -> str:
         """Operation that a user requests by annotation."""
         return annotations(self.seed).get(keys.OPERATION, "")

@@ -98,8 +98,8 @@ class Reconciler:
             act = self._delete if is_deleting(seed) else self._reconcile
             return await act(seed, identity)
         except (FlowFailed, FlowCanceled) as error:
-            said = error.as_list if isinstance(error, FlowFailed) else str(error)
-            await self._fail(seed, said, progress=error.snapshot.progress)
+            reported = error.as_list if isinstance(error, FlowFailed) else str(error)
+            await self._fail(seed, reported, progress=error.snapshot.progress)
             raise
         except (KubeError, ReconcileError, PrerequisiteMissing) as error:
             if is_conflict(error):
@@ -127,11 +127,11 @@ class Reconciler:
         )
         return await self.statuses.write(seed, fields)
 
-    async def _fail(self, seed: Object, said: str, *, progress: int | None = None) -> None:
+    async def _fail(self, seed: Object, reported: str, *, progress: int | None = None) -> None:
         """Write an error to the status; a failure to do so does not hide the error."""
         try:
             await self.statuses.update(
-                seed, lambda present: status.failed(seed, present, said, progress=progress, now=self.clock())
+                seed, lambda present: status.failed(seed, present, reported, progress=progress, now=self.clock())
             )
         except KubeError as error:
             log.info("The status of the Seed could not be written", error=str(error))

@@ -47,10 +47,10 @@ async def renew_kubeconfig(operation: SeedOperation) -> None:
     """
     secret = operation.config.garden_client_connection.kubeconfig_secret
     if secret is None:
-        asked = f"{keys.OPERATION}={keys.OPERATION_RENEW_KUBECONFIG}"
+        requested = f"{keys.OPERATION}={keys.OPERATION_RENEW_KUBECONFIG}"
         raise TerminalError(
             f"the kubeconfig for the garden can't be renewed, since gardenClientConnection.kubeconfigSecret is not set "
-            f"in the configuration of the gardenlet: remove the annotation {asked} from Seed {operation.name}"
+            f"in the configuration of the gardenlet: remove the annotation {requested} from Seed {operation.name}"
         )
     own = Key(secret.namespace, secret.name)
     await operation.cluster.client.annotate(SECRETS, own, {keys.OPERATION: keys.OPERATION_RENEW})
@@ -70,9 +70,9 @@ async def _expire(operation: SeedOperation, label_selector: str, annotation: str
     await for_each(expire, [each for each in listed if annotation in annotations(each)])
 
 
-async def _done(operation: SeedOperation, asked: str) -> None:
+async def _done(operation: SeedOperation, requested: str) -> None:
     path = f"/metadata/annotations/{pointer_step(keys.OPERATION)}"
-    patch = [{"op": "test", "path": path, "value": asked}, {"op": "remove", "path": path}]
+    patch = [{"op": "test", "path": path, "value": requested}, {"op": "remove", "path": path}]
     try:
         await operation.garden.client.patch(SEEDS, operation.name, patch, content_type=JSON_PATCH)
     except (NotFound, Invalid):

@@ -162,11 +162,11 @@ async def _collect_leases(client: Client, nodes: Collection[str]) -> None:
 
 
 async def remove(
-    client: Client, resource: Resource, name: Key, its_uid: str, *, grace_seconds: int | None = None
+    client: Client, resource: Resource, name: Key, expected_uid: str, *, grace_seconds: int | None = None
 ) -> None:
     """Delete an obsolete object if its uid is unchanged; a failure is only logged."""
     try:
-        await client.delete(resource, name, uid=its_uid, grace_seconds=grace_seconds)
+        await client.delete(resource, name, uid=expected_uid, grace_seconds=grace_seconds)
     except (Conflict, NotFound):
         return
     except KubeError as error:

@@ -115,11 +115,11 @@ class Reconciler:
         if status.is_asleep(shoot):
             self._inspected.pop(namespace, None)
             return _asleep(observed)
-        observed = await self._asked(namespace, observed)
+        observed = await self._requested(namespace, observed)
         found = conditions.conditions(observed, self.settings, is_monitored=self.is_monitored)
         return found, constraints(observed)
 
-    async def _asked(self, namespace: str, observed: Observed) -> Observed:
+    async def _requested(self, namespace: str, observed: Observed) -> Observed:
         """Add the results of probing and inspecting the Shoot."""
         if not _runs(observed.parts):
             self._inspected.pop(namespace, None)

@@ -182,7 +182,7 @@ class ShootOperation:
     shoots: ShootClusters
     found: Found = field(default_factory=Found)
     _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _asked: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
+    _requested: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
     _sought: set[tuple[Resource, str]] = field(default_factory=set)
     _written: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -321,20 +321,20 @@ class ShootOperation:
         Args: live: the object as just read; None: it is read. Raises: ReconcileError, ExtensionError, KubeError.
         """
         if self.is_restored and kind.resource in ALL_EXTENSIONS:
-            asked = await self.extensions.restore(kind, manifest, left_for(self.state, manifest), live=live)
+            requested = await self.extensions.restore(kind, manifest, left_for(self.state, manifest), live=live)
         else:
             is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
-            asked = await self.extensions.deploy(
+            requested = await self.extensions.deploy(
                 kind, manifest, is_demanded=is_demanded, live=live, is_absent=is_absent
             )
-        self._asked[kind.resource, asked.name] = asked
+        self._requested[kind.resource, requested.name] = requested
 
     async def until_answered(self, kind: Kind, name: Key) -> Object:
         """Return the object once its extension has responded to the request of this operation.
 
         Raises: ExtensionError, KubeError.
         """
-        return await self.extensions.wait(self._asked.get((kind.resource, name)) or Asked(kind, name, ""))
+        return await self.extensions.wait(self._requested.get((kind.resource, name)) or Asked(kind, name, ""))
 
     # --- the Shoot's own cluster
 

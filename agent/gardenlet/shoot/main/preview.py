@@ -72,7 +72,7 @@ class ShootPreviews:
         garden = RecordingClient(of.garden.client)
         shoot = self._begun(shoot, kind, project)
         namespace = text(at(shoot, "status", "technicalID"))
-        keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock, asked=rotation_times(shoot))
+        keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock, requested=rotation_times(shoot))
         found = Found(cluster=await of.seed.client.find(CLUSTERS, namespace))
         operation = self._without_writes(
             await of.operation(shoot, kind, around, made=keys, found=found),

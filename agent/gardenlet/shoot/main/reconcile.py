@@ -279,7 +279,7 @@ class Reconciler:
         """
         namespace = text(at(shoot, "status", "technicalID"))
         made = await SecretsManager.open(
-            self.seed.client, namespace, clock=self.seed.clock, asked=rotation_times(shoot)
+            self.seed.client, namespace, clock=self.seed.clock, requested=rotation_times(shoot)
         )
         operation = await self.operation(shoot, kind, around, made=made, found=found)
         async with self.waiting.keeping(namespace):
@@ -367,21 +367,21 @@ class Reconciler:
         await self.statuses.update(shoot, lambda present: status.progressing(present, kind, snapshot, now=self.clock()))
 
     async def _not_initialized(self, shoot: Object, kind: str, error: Exception) -> None:
-        said, codes, now = refusal_of(error), status.codes_of(error), self.clock()
-        await self._try_to_write(shoot, lambda present: status.not_initialized(present, kind, said, codes, now=now))
+        reported, codes, now = refusal_of(error), status.codes_of(error), self.clock()
+        await self._try_to_write(shoot, lambda present: status.not_initialized(present, kind, reported, codes, now=now))
 
     async def _fail(self, shoot: Object, kind: str, error: Exception) -> bool:
         """Write the failure, and return whether it is final. A failure to write does not hide the original error."""
         now = self.clock()
         if isinstance(error, FlowFailed | FlowCanceled):
-            said, progress = status.failure(str(error), error.snapshot.failures, now=now), error.snapshot.progress
+            reported, progress = status.failure(str(error), error.snapshot.failures, now=now), error.snapshot.progress
         else:
-            said, progress = status.unexpected(failure_of(error).text, now=now), None
+            reported, progress = status.unexpected(failure_of(error).text, now=now), None
         retry_duration = self.config.controllers.shoot.retry_duration
         written = await self._try_to_write(
             shoot,
             lambda present: status.failed(
-                present, kind, said, retry_duration=retry_duration, progress=progress, now=now
+                present, kind, reported, retry_duration=retry_duration, progress=progress, now=now
             ),
         )
         return last_operation(written or {}).get("state") == operations.FAILED

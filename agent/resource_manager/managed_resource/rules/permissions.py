@@ -123,25 +123,25 @@ class Identity:
 
 
 def identity_of(managed_resource: Object, impersonation: Impersonation) -> Identity:
-    asked = annotations(managed_resource).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
-    if problems := _problems_of(asked, impersonation):
+    requested = annotations(managed_resource).get(keys.IMPERSONATED_SERVICE_ACCOUNT)
+    if problems := _problems_of(requested, impersonation):
         return Identity(problem=f"nothing is written or deleted: {'; '.join(map(str, problems))}")
-    name = impersonation.service_account_name if asked is None else asked
+    name = impersonation.service_account_name if requested is None else requested
     return Identity(Key(key(managed_resource).namespace, name)) if name else Identity()
 
 
-def _problems_of(asked: str | None, impersonation: Impersonation) -> list[FieldError]:
+def _problems_of(requested: str | None, impersonation: Impersonation) -> list[FieldError]:
     field = f"{_SECTION}.impersonation"
-    if asked is None:
+    if requested is None:
         if impersonation.required and not impersonation.service_account_name:
             detail = f"the name of the ServiceAccount as which objects are written, by {field}.required"
             return [required(_ANNOTATION, detail)]
         return []
-    shown = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}…"
-    if problems := dns_subdomain_problems(asked):
+    shown = requested if len(requested) <= _SHOWN else f"{requested[:_SHOWN]}…"
+    if problems := dns_subdomain_problems(requested):
         return [invalid(_ANNOTATION, shown, f"must be the name of a ServiceAccount: {'; '.join(problems)}")]
     allowed = impersonation.allowed_service_account_names
-    if allowed and not _fits(asked, allowed):
+    if allowed and not _fits(requested, allowed):
         return [forbidden(_ANNOTATION, f'"{shown}" is not in {field}.allowedServiceAccountNames')]
     return []
 

@@ -16,19 +16,21 @@ from gardener.api.schema import (
 
 def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
     """Status of a rotation in two steps, between which users exchange their credentials."""
-    said = (
+    reported = (
         "Preparing: the new credentials are being made, the old ones are valid, too. Prepared: users can"
         " exchange theirs, and then complete the rotation. Completing: the old ones are being removed."
         " Completed: only the new ones are valid."
     )
     phases = ["Preparing", "Prepared", "Completing", "Completed"]
     if is_on_nodes:
-        said = f"{said} PreparingWithoutWorkersRollout, WaitingForWorkersRollout: nodes are rolled out when asked for."
+        reported = (
+            f"{reported} PreparingWithoutWorkersRollout, WaitingForWorkersRollout: nodes are rolled out when asked for."
+        )
         phases += ["PreparingWithoutWorkersRollout", "WaitingForWorkersRollout"]
     return struct(
         description,
         {
-            "phase*": string(said, enum=phases),
+            "phase*": string(reported, enum=phases),
             "lastInitiationTime": time("When the rotation was started the last time."),
             "lastInitiationFinishedTime": time("When the new credentials were there."),
             "lastCompletionTriggeredTime": time("When the completion was asked for the last time."),

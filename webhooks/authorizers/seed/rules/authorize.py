@@ -12,27 +12,26 @@ from gardener.rights.requests import Attributes
 from webhooks.authorizers.decisions import ALLOW, NO_OPINION, Decision, deny
 
 
-def authorize(asked: Attributes, graph: Graph, *, with_selectors: bool = True) -> Decision:
-    seed = seed_of_user(asked.user, asked.groups)
+def authorize(requested: Attributes, graph: Graph, *, with_selectors: bool = True) -> Decision:
+    seed = seed_of_user(requested.user, requested.groups)
     if seed is None:
         return NO_OPINION
     if not seed:
-        return deny(no_seed_text(asked.user))
-    if not asked.is_resource_request:
-        reason = f"a gardenlet does not need to {asked.verb} {asked.path}"
-        return NO_OPINION if everybody.may_get(asked) else deny(reason)
-    case = Case(seed=seed, asked=asked, graph=graph, with_selectors=with_selectors)
+        return deny(no_seed_text(requested.user))
+    if not requested.is_resource_request:
+        reason = f"a gardenlet does not need to {requested.verb} {requested.path}"
+        return NO_OPINION if everybody.may_get(requested) else deny(reason)
+    case = Case(seed=seed, requested=requested, graph=graph, with_selectors=with_selectors)
     if gardenlet.TABLE.permits(case):
         return ALLOW
     return NO_OPINION if everybody.TABLE.permits(case) else deny(_reason(case))
 
 
 def _reason(case: Case) -> str:
-    asked = case.asked
-    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    what = f'{resource} "{case.key}"' if asked.name else resource
-    if not asked.name and asked.namespace:
-        what += f' in namespace "{asked.namespace}"'
-    return (
-        f'{what} does not belong to seed "{case.seed}", or its gardenlet does not need to {asked.verb or "access"} it'
-    )
+    requested = case.requested
+    resource = f"{requested.resource}/{requested.subresource}" if requested.subresource else requested.resource
+    what = f'{resource} "{case.key}"' if requested.name else resource
+    if not requested.name and requested.namespace:
+        what += f' in namespace "{requested.namespace}"'
+    verb = requested.verb or "access"
+    return f'{what} does not belong to seed "{case.seed}", or its gardenlet does not need to {verb} it'

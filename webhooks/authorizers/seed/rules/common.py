@@ -44,7 +44,7 @@ Rule = Callable[[Write, Graph], Iterator[Objection]]
 
 
 def case_of(write: Write, graph: Graph) -> Case:
-    asked = Attributes(
+    requested = Attributes(
         user=write.user,
         verb=write.verb,
         namespace=write.key.namespace,
@@ -53,7 +53,7 @@ def case_of(write: Write, graph: Graph) -> Case:
         subresource=write.subresource,
         name=write.key.name,
     )
-    return Case(seed=write.seed, asked=asked, graph=graph)
+    return Case(seed=write.seed, requested=requested, graph=graph)
 
 
 def node_of(write: Write, obj: Object) -> Node:

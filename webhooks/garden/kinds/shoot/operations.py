@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gardener import error_codes, keys
-from gardener.garden.rotations import ONE_STEP, ROTATES, TWO_STEPS, Asked, asked, due_pools, phase, starts
+from gardener.garden.rotations import ONE_STEP, ROTATES, TWO_STEPS, Asked, due_pools, phase, requested, starts
 from gardener.garden.rotations import SSH as SSH_KEYPAIR
 from gardener.garden.shoots import has_ssh, last_operation
 from kube.objects import Object, annotations, is_deleting, is_truthy, mappings, texts
@@ -31,8 +31,8 @@ def asks(write: Write) -> bool:
     """Whether an UPDATE requests immediate work; see `webhooks.garden.common.operations`."""
     confined = at(write.spec, "maintenance", "confineSpecUpdateRollout") is True
     flipped = is_to_hibernate(write.spec) != is_to_hibernate(write.old_spec)
-    asked = _operation_asks(write)
-    return asked or (confined and flipped) or became_truthy(write, keys.CONFIRM_FORCE_DELETION)
+    requested = _operation_asks(write)
+    return requested or (confined and flipped) or became_truthy(write, keys.CONFIRM_FORCE_DELETION)
 
 
 def _operation_asks(write: Write) -> bool:
@@ -48,7 +48,7 @@ def _operation_asks(write: Write) -> bool:
     if operation == SSH and not has_ssh(write.spec):
         remove_operation(write.new)
         return False
-    return asked(operation) is not None
+    return requested(operation) is not None
 
 
 # --- which operations are possible
@@ -65,7 +65,7 @@ def operation_errors(write: Write) -> Iterator[Finding]:
         (path, operation, (keys.OPERATION_MAINTAIN, keys.OPERATION_RETRY, *_ANY_TIME)),
         (path_planned, planned, _ANY_TIME),
     ):
-        if what and what not in known and asked(what) is None:
+        if what and what not in known and requested(what) is None:
             yield not_supported(where, what, sorted(known))
         elif what:
             yield from _possible(write, where, what)
@@ -92,7 +92,7 @@ def _possible(write: Write, path: str, operation: str) -> Iterator[FieldError]:
         )
     if step == "complete" and phases != {"Prepared"}:
         yield forbidden(path, f"cannot complete: everything that {operation} is about must be in phase Prepared")
-    rotation, due = asked(operation) or Asked(), due_pools(write.old)
+    rotation, due = requested(operation) or Asked(), due_pools(write.old)
     if others := sorted({*rotation.pools} - due):
         waiting = ", ".join(sorted(due)) or "none"
         yield forbidden(path, f"cannot roll out {', '.join(others)}: worker pools that wait for it: {waiting}")
@@ -124,7 +124,7 @@ def _tasks(write: Write) -> Iterator[str]:
         yield from (_INFRASTRUCTURE, *_DNS)
         return
     operation = operation_of(write.new)
-    rotates = SSH_KEYPAIR in (asked(operation) or Asked()).renews and operation != operation_of(write.old)
+    rotates = SSH_KEYPAIR in (requested(operation) or Asked()).renews and operation != operation_of(write.old)
     settings = ("spec", "provider", "workersSettings", "sshAccess")
     if rotates or write.changed("spec", "provider", "infrastructureConfig") or write.changed(*settings):
         yield _INFRASTRUCTURE

@@ -55,22 +55,22 @@ def _gardener(seed: Object, around: Surroundings) -> Object:
 
 def _seed(seed: Object) -> Object:
     """Data of the Seed; unset fields are null, so that templates may test them."""
-    said = spec(seed)
-    volumes = mappings(at(said, "volume", "providers"))
+    reported = spec(seed)
+    volumes = mappings(at(reported, "volume", "providers"))
     return {
         "name": key(seed).name,
         "clusterIdentity": text(at(seed, "status", "clusterIdentity")),
         "annotations": metadata(seed).get("annotations"),
         "labels": metadata(seed).get("labels"),
-        "spec": said,
-        "provider": text(at(said, "provider", "type")),
-        "region": text(at(said, "provider", "region")),
+        "spec": reported,
+        "provider": text(at(reported, "provider", "type")),
+        "region": text(at(reported, "provider", "region")),
         "volumeProvider": text(volumes[0].get("name")) if volumes else "",
         "volumeProviders": volumes or None,
-        "ingressDomain": text(at(said, "ingress", "domain")),
-        "protected": any(taint.get("key") == _PROTECTED for taint in mappings(said.get("taints"))),
-        "visible": at(said, "settings", "scheduling", "visible") is not False,
-        "taints": said.get("taints"),
-        "networks": mapping(said.get("networks")),
-        "blockCIDRs": at(said, "networks", "blockCIDRs"),
+        "ingressDomain": text(at(reported, "ingress", "domain")),
+        "protected": any(taint.get("key") == _PROTECTED for taint in mappings(reported.get("taints"))),
+        "visible": at(reported, "settings", "scheduling", "visible") is not False,
+        "taints": reported.get("taints"),
+        "networks": mapping(reported.get("networks")),
+        "blockCIDRs": at(reported, "networks", "blockCIDRs"),
     }

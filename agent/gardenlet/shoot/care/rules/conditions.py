@@ -227,21 +227,23 @@ def _by_tunnel(observed: Observed) -> Condition | None:
 def _by_extensions(observed: Observed, of_type: str, settings: ShootCare) -> Condition | None:
     stale = settings.stale_extension_health_checks
     for each in sorted(observed.reports, key=lambda each: (each.kind, each.name)):
-        said = each.condition(of_type)
-        if said is None:
+        reported = each.condition(of_type)
+        if reported is None:
             continue
         if stale.enabled and (outdated := _outdated(observed, each, stale.threshold)):
             message = f"{_named(each)} reports an outdated health status (last updated: {outdated})."
             return Condition(of_type, "Unknown", f"{each.kind}OutdatedHealthCheckReport", message)
-        match said.get("status"):
+        match reported.get("status"):
             case "True":
                 continue
             case "Progressing":
-                return Condition(of_type, IN_PROGRESS, each.kind + text(said.get("reason")), text(said.get("message")))
+                return Condition(
+                    of_type, IN_PROGRESS, each.kind + text(reported.get("reason")), text(reported.get("message"))
+                )
             case status:
-                message = f"{_named(each)} reports failing health check: {text(said.get('message'))}"
+                message = f"{_named(each)} reports failing health check: {text(reported.get('message'))}"
                 worst = "Unknown" if status == "Unknown" else "False"
-                codes = tuple(texts(said.get("codes")))
+                codes = tuple(texts(reported.get("codes")))
                 return Condition(of_type, worst, f"{each.kind}UnhealthyReport", message, codes)
     return None
 

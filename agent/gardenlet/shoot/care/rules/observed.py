@@ -78,8 +78,8 @@ def _of_etcd(etcd: Object) -> str:
         return f'gardener operation "{operation}" is not yet picked up by etcd-druid'
     if status.get("ready") is True:
         return ""
-    said = text(status.get("lastError"))
-    return f'etcd "{name}" is not ready yet' + (f" ({said})" if said else "")
+    reported = text(status.get("lastError"))
+    return f'etcd "{name}" is not ready yet' + (f" ({reported})" if reported else "")
 
 
 of_deployment = _projection(DEPLOYMENTS.kind, deployment.health)

@@ -125,9 +125,11 @@ def unused(users: Sequence[str], *, shoot: Object) -> Condition:
     since = text(at(shoot, "status", "credentials", "rotation", AUTHORITIES, "lastInitiationFinishedTime"))
     others = f"Kubeconfigs and bundles that were fetched before {since} are not seen: exchange them, too."
     if not users:
-        said = f"Nothing in the seed or in the Shoot trusts the old certificate authority alone. {others}"
-        return Condition(of_type, "True", "NoUsersOfOldCACertificate", said)
+        reported = f"Nothing in the seed or in the Shoot trusts the old certificate authority alone. {others}"
+        return Condition(of_type, "True", "NoUsersOfOldCACertificate", reported)
     named = ", ".join(islice(users, _NAMED))
     more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
-    said = f"These trust the old certificate authority alone, and fail once its rotation is completed: {named}{more}."
-    return Condition(of_type, "False", "UsersOfOldCACertificate", f"{said} {others}")
+    reported = (
+        f"These trust the old certificate authority alone, and fail once its rotation is completed: {named}{more}."
+    )
+    return Condition(of_type, "False", "UsersOfOldCACertificate", f"{reported} {others}")

@@ -93,8 +93,8 @@ def _extend(webhook: Object, of: str, carried: Mapping[str, set[str]]) -> str:
     added = [{"key": name, "operator": "NotIn", "values": [value]} for name, value in wanted]
     new = [each for each in added if each not in expressions]
     webhook[of] = {**selector, "matchExpressions": [*expressions, *new]}
-    said = " ".join(f"{{{name} NotIn [{value}]}}" for name, value in wanted)
-    return f'- {of} of webhook "{text(webhook.get("name"))}" was extended with [{said}]'
+    reported = " ".join(f"{{{name} NotIn [{value}]}}" for name, value in wanted)
+    return f'- {of} of webhook "{text(webhook.get("name"))}" was extended with [{reported}]'
 
 
 def _set(webhook: Object, of: str, value: object) -> str:
@@ -114,15 +114,17 @@ def sentence(lines: Iterable[str]) -> str:
 def _is_in_effect(line: str, configuration: Object) -> bool:
     if (found := _LINE.match(line)) is None:
         return False
-    of, name, said = found.groups()
+    of, name, reported = found.groups()
     webhook = next((each for each in mappings(configuration.get("webhooks")) if each.get("name") == name), None)
     if webhook is None:
         return False
-    if said.startswith("["):
+    if reported.startswith("["):
         present = mappings(mapping(webhook.get(of)).get("matchExpressions"))
-        expressions = ({"key": key, "operator": "NotIn", "values": [value]} for key, value in _EXPRESSION.findall(said))
+        expressions = (
+            {"key": key, "operator": "NotIn", "values": [value]} for key, value in _EXPRESSION.findall(reported)
+        )
         return all(each in present for each in expressions)
-    return str(webhook.get(of)) == said
+    return str(webhook.get(of)) == reported
 
 
 # --- reversals by other writers

@@ -63,7 +63,7 @@ def with_checks(
     """
     checked = {each.type for each in found_constraints}
 
-    def said(having: list[Object], checks: Iterable[Condition]) -> list[Object]:
+    def reported(having: list[Object], checks: Iterable[Condition]) -> list[Object]:
         by_type = {each.get("type"): each for each in having}
         wanted = []
         for each in checks:
@@ -76,10 +76,10 @@ def with_checks(
             wanted.append(each)
         return with_conditions(having, wanted, now=now)
 
-    constraints = said(mappings(status.get("constraints")), found_constraints)
+    constraints = reported(mappings(status.get("constraints")), found_constraints)
     is_awake = not is_asleep({**shoot, "status": status})
     constraints = [each for each in constraints if not _is_hidden(each, checked, is_awake=is_awake)]
-    return {**status, "conditions": said(mappings(status.get("conditions")), found), "constraints": constraints}
+    return {**status, "conditions": reported(mappings(status.get("conditions")), found), "constraints": constraints}
 
 
 def _is_hidden(constraint: Object, checked: Collection[str], *, is_awake: bool) -> bool:

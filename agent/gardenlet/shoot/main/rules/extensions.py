@@ -50,13 +50,13 @@ class Extension:
 def wanted(shoot: Object, registrations: Iterable[Object]) -> dict[str, Extension]:
     """Extensions of a Shoot, by type."""
     offered = {text(each.get("type")): each for each in _offered(registrations)}
-    asked = {text(each.get("type")): each for each in mappings(spec(shoot).get("extensions"))}
+    requested = {text(each.get("type")): each for each in mappings(spec(shoot).get("extensions"))}
     of_all = (each for each in offered if _is_for_all(offered[each], shoot))
-    types = dict.fromkeys([*asked, *of_all])
+    types = dict.fromkeys([*requested, *of_all])
     return {
-        each: _extension(each, asked.get(each, {}), offered.get(each, {}))
+        each: _extension(each, requested.get(each, {}), offered.get(each, {}))
         for each in types
-        if asked.get(each, {}).get("disabled") is not True
+        if requested.get(each, {}).get("disabled") is not True
     }
 
 
@@ -72,11 +72,11 @@ def _is_for_all(offered: Mapping[str, Any], shoot: Object) -> bool:
     return offered.get("globallyEnabled") is True and is_suitable
 
 
-def _extension(of_type: str, asked: Object, offered: Object) -> Extension:
+def _extension(of_type: str, requested: Object, offered: Object) -> Extension:
     lifecycle = mapping(offered.get("lifecycle"))
     return Extension(
         of_type,
-        asked.get("providerConfig"),
+        requested.get("providerConfig"),
         reconciled=_stage(lifecycle.get("reconcile"), Stage.AFTER_API_SERVER),
         deleted=_stage(lifecycle.get("delete"), Stage.BEFORE_API_SERVER),
         migrated=_stage(lifecycle.get("migrate"), Stage.BEFORE_API_SERVER),

@@ -26,9 +26,9 @@ from gardener.garden.rotations import (
     SSH,
     WAITING_FOR_ROLLOUT,
     Asked,
-    asked,
     pending_pools,
     phase,
+    requested,
 )
 from gardener.garden.shoots import has_ssh, workers
 from kube.clock import format_time, time_or_none
@@ -50,7 +50,7 @@ def has_static_kubeconfig(shoot: Object) -> bool:
 
 def asked_of(shoot: Object) -> Asked | None:
     """Requested rotation; None if the operation annotation has none."""
-    return asked(annotations(shoot).get(keys.OPERATION, ""))
+    return requested(annotations(shoot).get(keys.OPERATION, ""))
 
 
 def begun(shoot: Object, *, now: datetime) -> Object:
@@ -84,30 +84,30 @@ def ended(shoot: Object, status: Object, *, now: datetime) -> Object:
         status: current status.
         now: the time.
     """
-    found, said = _rotations(status), format_time(now)
+    found, reported = _rotations(status), format_time(now)
     for what in _IN_TWO_STEPS:
         own = mapping(found.get(what))
         if not own or own.get("phase") != phase(shoot, what):
             continue
         match own["phase"]:
             case "Preparing":
-                found[what] = {**own, "phase": PREPARED, "lastInitiationFinishedTime": said}
+                found[what] = {**own, "phase": PREPARED, "lastInitiationFinishedTime": reported}
             case "PreparingWithoutWorkersRollout":
                 found[what] = {**own, "phase": WAITING_FOR_ROLLOUT}
             case "WaitingForWorkersRollout":
                 gone = pending_pools(shoot, what).keys() - set(_pools(shoot))
                 left = _without_pools(own, gone)
-                prepared = {"phase": PREPARED, "lastInitiationFinishedTime": said}
+                prepared = {"phase": PREPARED, "lastInitiationFinishedTime": reported}
                 found[what] = left if PENDING in left else {**left, **prepared}
             case "Completing":
                 left_out = {"lastInitiationFinishedTime", "lastCompletionTriggeredTime"}
                 kept = {name: value for name, value in own.items() if name not in left_out}
-                found[what] = {**kept, "phase": COMPLETED, "lastCompletionTime": said}
+                found[what] = {**kept, "phase": COMPLETED, "lastCompletionTime": reported}
     for what in _IN_ONE_STEP:
         own = mapping(found.get(what))
         has_begun = own.get("lastInitiationTime") == mapping_at(shoot, *_PATH, what).get("lastInitiationTime")
         if own and has_begun and _is_under_way(own):
-            found[what] = {**own, "lastCompletionTime": said}
+            found[what] = {**own, "lastCompletionTime": reported}
     possible = {*_IN_TWO_STEPS, *_possible(shoot, _IN_ONE_STEP)}
     return _fields({"status": status}, {what: each for what, each in found.items() if what in possible})
 

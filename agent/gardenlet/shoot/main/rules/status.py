@@ -68,9 +68,9 @@ def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
     return waiting(shoot, f"Shoot cannot be synced with Seed: {problem}", now=now)
 
 
-def waiting(shoot: Object, said: str, *, now: datetime) -> Object:
+def waiting(shoot: Object, reported: str, *, now: datetime) -> Object:
     """Fields of the status while the next operation waits, with the reason as description."""
-    operation = {**last_operation(shoot), "description": said}
+    operation = {**last_operation(shoot), "description": reported}
     if operation == last_operation(shoot):
         return {}
     return {"lastOperation": {**operation, "lastUpdateTime": format_time(now)}}
@@ -81,18 +81,18 @@ def not_initialized(status: Object, kind: str, error: str, codes: Collection[str
 
     It is retried for ever. The error is only listed if it has codes, so that the user has to correct something.
     """
-    said = f"Could not initialize a new operation for Shoot cluster: {error}"
-    ended = {**status, "lastOperation": operations.operation(kind, operations.ERROR, 0, said, now=now)}
+    reported = f"Could not initialize a new operation for Shoot cluster: {error}"
+    ended = {**status, "lastOperation": operations.operation(kind, operations.ERROR, 0, reported, now=now)}
     if not codes:
         return ended
     others = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") != INITIALIZE]
-    return {**ended, "lastErrors": [*others, _error(said, INITIALIZE, codes, now)]}
+    return {**ended, "lastErrors": [*others, _error(reported, INITIALIZE, codes, now)]}
 
 
 def progressing(status: Object, kind: str, snapshot: Snapshot, *, now: datetime) -> Object:
     """The status while a flow runs: only errors of tasks that have not succeeded since are kept."""
-    said = snapshot.description
-    operation = operations.operation(kind, operations.PROCESSING, snapshot.progress, said, now=now)
+    reported = snapshot.description
+    operation = operations.operation(kind, operations.PROCESSING, snapshot.progress, reported, now=now)
     before = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") in snapshot.failed_before]
     return {**status, "lastOperation": operation, "lastErrors": before or None}
 
@@ -121,8 +121,8 @@ def unexpected(description: str, codes: Collection[str] = (), *, now: datetime) 
 
 
 def _error(description: str, task: str, codes: Collection[str], now: datetime) -> Object:
-    said: Object = {"description": description, "lastUpdateTime": format_time(now)}
-    return said | ({"taskID": task} if task else {}) | ({"codes": list(codes)} if codes else {})
+    reported: Object = {"description": description, "lastUpdateTime": format_time(now)}
+    return reported | ({"taskID": task} if task else {}) | ({"codes": list(codes)} if codes else {})
 
 
 def codes_of(error: Exception) -> list[str]:
@@ -175,10 +175,10 @@ def _is_over(status: Object, retry_duration: float, now: datetime) -> bool:
 
 def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, now: datetime) -> Object:
     """The status after success. Args: rolled_out: the reconciled Shoot; the current one may be newer."""
-    said = f"Shoot cluster has been successfully {_SUCCEEDED.get(kind, 'reconciled')}."
+    reported = f"Shoot cluster has been successfully {_SUCCEEDED.get(kind, 'reconciled')}."
     ended = {
         **status,
-        "lastOperation": operations.operation(kind, operations.SUCCEEDED, 100, said, now=now),
+        "lastOperation": operations.operation(kind, operations.SUCCEEDED, 100, reported, now=now),
         "lastErrors": None,
         "retryCycleStartTime": None,
         "hibernated": is_hibernated(rolled_out),

@@ -24,8 +24,8 @@ def is_needed(access: Object | None, managed_resource: Object | None, *, now: da
     renewal = time_or_none(annotations(access or {}).get(keys.TOKEN_RENEW_TIMESTAMP))
     if renewal is None or renewal < now or managed_resource is None:
         return True
-    said = text((condition(managed_resource, RESOURCES_APPLIED) or {}).get("message"))
-    return any(each in said for each in _REFUSED)
+    reported = text((condition(managed_resource, RESOURCES_APPLIED) or {}).get("message"))
+    return any(each in reported for each in _REFUSED)
 
 
 def no_token(access: Object | None) -> str:

@@ -76,8 +76,8 @@ async def _have(operation: ShootOperation, wanted: Object, *, restores: bool = F
     is_there = not restores or await _is_here(operation, live)
     if is_same and is_there and at(live, "status", "lastOperation", "state") == operations.SUCCEEDED:
         return
-    asked = keys.OPERATION_RESTORE if restores else keys.OPERATION_RECONCILE
-    notes = {**annotations(wanted), keys.OPERATION: asked}
+    requested = keys.OPERATION_RESTORE if restores else keys.OPERATION_RECONCILE
+    notes = {**annotations(wanted), keys.OPERATION: requested}
     body = {"metadata": {"uid": uid(live), "annotations": notes}, "spec": spec(wanted)}
     await client.patch(BACKUP_ENTRIES, name, body)
 
@@ -112,8 +112,8 @@ def _unready(entry: Object | None) -> str:
     observed, generation = integer(at(entry, "status", "observedGeneration")), integer(metadata(entry)["generation"])
     if observed != generation:
         return f"observed generation outdated ({observed}/{generation})"
-    if asked := annotations(entry).get(keys.OPERATION):
-        return f'gardener operation "{asked}" is not done yet'
+    if requested := annotations(entry).get(keys.OPERATION):
+        return f'gardener operation "{requested}" is not done yet'
     last = mapping(at(entry, "status", "lastOperation"))
     if last.get("state") != operations.SUCCEEDED:
         return text(at(entry, "status", "lastError", "description")) or f"its state is {last.get('state')}"
@@ -215,7 +215,7 @@ async def destroy_copy(operation: ShootOperation) -> None:
         return
     await _confirm_and_delete(operation.seed.client, ETCD_COPY_BACKUPS_TASKS, live)
     await operation.waiting.until_gone(
-        ETCD_COPY_BACKUPS_TASKS, place, seconds=_GONE_SECONDS, its_uid=uid(live), report=waits_for
+        ETCD_COPY_BACKUPS_TASKS, place, seconds=_GONE_SECONDS, expected_uid=uid(live), report=waits_for
     )
 
 
@@ -242,7 +242,7 @@ async def destroy_source_entry(operation: ShootOperation) -> None:
 
 async def _until_source_is_gone(operation: ShootOperation, source: Object) -> None:
     await operation.garden_waiting.until_gone(
-        BACKUP_ENTRIES, key(source), seconds=_SECONDS, its_uid=uid(source), report=waits_for
+        BACKUP_ENTRIES, key(source), seconds=_SECONDS, expected_uid=uid(source), report=waits_for
     )
 
 

@@ -58,4 +58,6 @@ async def _remove(operation: ShootOperation, *, keeps: Collection[Key]) -> None:
     uids = await asyncio.gather(*(operation.extensions.delete(CONTAINER_RUNTIME, each) for each in names))
     wait_until_gone = operation.extensions.wait_until_gone
     going = zip(names, uids, strict=True)
-    await asyncio.gather(*(wait_until_gone(CONTAINER_RUNTIME, name, its_uid=its_uid) for name, its_uid in going))
+    await asyncio.gather(
+        *(wait_until_gone(CONTAINER_RUNTIME, name, expected_uid=expected_uid) for name, expected_uid in going)
+    )

@@ -125,9 +125,9 @@ async def destroy(operation: ShootOperation) -> None:
         KubeError: a request failed.
     """
     going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
-    for name, its_uid in going.items():
-        if its_uid:
-            await operation.extensions.wait_until_gone(ETCD, name, its_uid=its_uid)
+    for name, expected_uid in going.items():
+        if expected_uid:
+            await operation.extensions.wait_until_gone(ETCD, name, expected_uid=expected_uid)
 
 
 def _names(operation: ShootOperation) -> list[Key]:

@@ -175,4 +175,4 @@ async def _remove_name(operation: ShootOperation, role: str, served: Served | No
     if served is not None and operation.namespace_lives:
         await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
     await operation.extensions.delete(DNS_RECORD, name, live=live)
-    await operation.extensions.wait_until_gone(DNS_RECORD, name, its_uid=uid(live))
+    await operation.extensions.wait_until_gone(DNS_RECORD, name, expected_uid=uid(live))

@@ -84,7 +84,7 @@ async def _delete(operation: ShootOperation, names: Collection[Key]) -> None:
 
 async def _wait_until_gone(operation: ShootOperation, names: Collection[Key]) -> None:
     going, wait = operation.found.going, operation.extensions.wait_until_gone
-    await asyncio.gather(*(wait(EXTENSION, each, its_uid=going.get(each, "")) for each in names))
+    await asyncio.gather(*(wait(EXTENSION, each, expected_uid=going.get(each, "")) for each in names))
 
 
 def _going(operation: ShootOperation, stages: Collection[Stage]) -> list[Key]:

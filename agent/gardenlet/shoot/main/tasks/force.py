@@ -218,7 +218,11 @@ async def _until_gone(removal: Removal, resource: Resource, seconds: float) -> N
         rest = until - asyncio.get_running_loop().time()
         with suppress(NotInTimeError):
             await removal.waiting.until_gone(
-                resource, key(each), seconds=max(rest, 0.0), its_uid=uid(each), report=partial(_report, resource, each)
+                resource,
+                key(each),
+                seconds=max(rest, 0.0),
+                expected_uid=uid(each),
+                report=partial(_report, resource, each),
             )
     await _let_go(removal, resource, is_deleting)
 

@@ -162,8 +162,8 @@ def is_removed(kind: Kind) -> Run:
     """Return a task that deletes the object, and waits until it is gone. It raises ExtensionError, KubeError."""
 
     async def run(operation: ShootOperation) -> None:
-        its_uid = await operation.extensions.delete(kind, _name(operation))
-        if its_uid:
-            await operation.extensions.wait_until_gone(kind, _name(operation), its_uid=its_uid)
+        expected_uid = await operation.extensions.delete(kind, _name(operation))
+        if expected_uid:
+            await operation.extensions.wait_until_gone(kind, _name(operation), expected_uid=expected_uid)
 
     return run

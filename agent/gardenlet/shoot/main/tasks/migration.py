@@ -177,8 +177,8 @@ async def _migrate(operation: ShootOperation, kind: Kind) -> None:
 
 
 async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None:
-    if asked := await operation.extensions.migrate(kind, name):
-        await operation.extensions.wait_until_migrated(asked)
+    if requested := await operation.extensions.migrate(kind, name):
+        await operation.extensions.wait_until_migrated(requested)
 
 
 async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
@@ -248,8 +248,8 @@ def _without_snapshot(live: Object | None) -> str:
     if SNAPSHOT not in annotations(live or {}):
         return ""
     backup = condition(live or {}, "BackupReady") or {}
-    said = f": {text(backup.get('message'))}" if backup.get("status") == "False" else ""
-    return f"the last snapshot is not there yet{said}"
+    reported = f": {text(backup.get('message'))}" if backup.get("status") == "False" else ""
+    return f"the last snapshot is not there yet{reported}"
 
 
 async def move_backup_entry(operation: ShootOperation) -> None:
@@ -279,8 +279,8 @@ async def wait_for_backup_entry(operation: ShootOperation) -> None:
         if live is None or text(spec(live).get("seedName")) == own or at(live, "status", "seedName") != own:
             return ""
         last = last_operation(live)
-        said = text(last_error(live).get("description")) if last.get("type") == operations.MIGRATE else ""
-        return said or f"the Seed {own} has not let it go yet"
+        reported = text(last_error(live).get("description")) if last.get("type") == operations.MIGRATE else ""
+        return reported or f"the Seed {own} has not let it go yet"
 
     await operation.garden_waiting.until_ready(
         BACKUP_ENTRIES, _entry(operation), held, seconds=_ENTRY_SECONDS, report=waits_for, or_gone=True

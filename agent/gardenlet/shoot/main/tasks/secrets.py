@@ -25,7 +25,7 @@ def rotation_times(shoot: Object) -> dict[str, datetime]:
     """Times of the last requested rotations of a Shoot, by config."""
     has_static_kubeconfig = rotation.has_static_kubeconfig(shoot)
     configs = tables.rotated(has_workers=bool(workers(spec(shoot))), has_static_kubeconfig=has_static_kubeconfig)
-    return rotations(shoot, has_static_kubeconfig=has_static_kubeconfig).asked(configs)
+    return rotations(shoot, has_static_kubeconfig=has_static_kubeconfig).requested(configs)
 
 
 def name_of(operation: ShootOperation, config: str) -> str:

@@ -66,7 +66,7 @@ async def systems(operation: ShootOperation) -> None:
 
 def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
     inputs = operation.inputs()
-    authorities = (text(spec(operation.profile).get("caBundle")), text(pool.asked.get("caBundle")))
+    authorities = (text(spec(operation.profile).get("caBundle")), text(pool.requested.get("caBundle")))
     return operating_system.Values(
         namespace=operation.technical_id,
         pool=pool,
