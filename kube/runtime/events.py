@@ -12,6 +12,7 @@ The caller ensures that there are no secrets in the message.
 """
 
 import asyncio
+import contextlib
 import re
 import socket
 import time
@@ -25,6 +26,7 @@ import structlog
 
 from kube.clock import format_time, utc_now
 from kube.errors import (
+    AlreadyExists,
     Forbidden,
     KubeError,
     NotFound,
@@ -308,7 +310,8 @@ class EventRecorder:
             series.name, series.is_created = self._new_name(series), False
         event = event_object(series, host=self._host)
         # Names are not used twice: if there is one already, it is that of an attempt whose answer was lost.
-        await self._client.create_if_missing(EVENTS, event, timeout=_REQUEST_SECONDS)
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(EVENTS, event, timeout=_REQUEST_SECONDS)
         series.is_created = True
 
     def _new_name(self, series: Series) -> str:

@@ -34,7 +34,7 @@ CASES = {
 ALERTS = {name: alert for each in MONITORED for name, alert in alerts(each).items()}
 DASHBOARDS = {name: dashboard for each in MONITORED for name, dashboard in dashboards(each).items()}
 QUERIES = [(each, requested) for each in MONITORED for requested in queries(each)]
-of_all_queries = pytest.mark.parametrize(("of", "asked"), QUERIES, ids=lambda value: getattr(value, "where", ""))
+of_all_queries = pytest.mark.parametrize(("of", "requested"), QUERIES, ids=lambda value: getattr(value, "where", ""))
 
 SECTIONS = re.findall(r"^### (\w+)\n\n\*(\w+)", ALERTS_PAGE, re.MULTILINE)
 """Alerts that the page explains, with their severity."""
@@ -130,7 +130,7 @@ def test_an_alert_says_what_is_wrong_and_where_to_read_on(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [query for each in MONITORED for query in alert_queries(each)], ids=lambda requested: requested.where
+    "requested", [query for each in MONITORED for query in alert_queries(each)], ids=lambda requested: requested.where
 )
 def test_an_alert_shows_labels_that_it_has(requested: Query) -> None:
     shown = set(re.findall(r"\$labels\.(\w+)", ALERTS[requested.where]["annotations"]["description"]))

@@ -219,7 +219,7 @@ class Counting:
     def __init__(self) -> None:
         self.most = self.now = self.created = 0
 
-    async def create(self, _resource: Resource, body: Object) -> Object:
+    async def create_if_missing(self, _resource: Resource, body: Object) -> Object:
         self.now += 1
         self.most = max(self.most, self.now)
         await asyncio.sleep(0)

@@ -40,7 +40,7 @@ async def test_a_mutation_is_applied_to_a_copy(operation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"), [(request("DELETE", obj={}, old={}), Allowed()), (request(obj=None), NOTHING)]
+    ("requested", "answer"), [(request("DELETE", obj={}, old={}), Allowed()), (request(obj=None), NOTHING)]
 )
 async def test_a_deletion_is_allowed_unseen_and_without_an_object_there_is_nothing_to_change(
     requested: Request, answer: Answer

@@ -168,7 +168,7 @@ async def test_an_agent_may_read_and_write_its_own_and_nothing_else(requested: A
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         *(wants("get", LEASES, "gardener-node-agent-n1", "kube-system"), wants("get", "nodes", "m1")),
         *(wants("get", "pods", "p", "ns"), wants("list", "pods")),
