@@ -177,8 +177,8 @@ def _rules(member: Member, cls: type) -> Iterator[str]:
 
 def _effect(member: Member, cls: type) -> str:
     sentences = [*filter(None, [member.setting.effect]), *_rules(member, cls)]
-    if _has_section(member) and any(_is_switch(inner) for inner in members(without_none(member.kind))):
-        sentences.append("Opt-in.")
+    if _has_section(member) and (block := without_none(member.kind)) and any(map(_is_switch, members(block))):
+        sentences.append("Enabled by default." if block().enabled else "Opt-in.")
     if alias := member.setting.alias:
         other = " (a single one)" if alias.kind else ""
         sentences.append(f"Old name: `{alias.name}`{other}; {_BOTH[alias.both]}.")

@@ -33,9 +33,9 @@ class LabelSelectorRequirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
-    match_labels: Annotated[dict[str, str], setting("Labels to have, all of them.")] = field(default_factory=dict)
+    match_labels: Annotated[dict[str, str], setting("Labels that must all match.")] = field(default_factory=dict)
     match_expressions: Annotated[
-        tuple[LabelSelectorRequirement, ...], setting("Requirements to meet, all of them.")
+        tuple[LabelSelectorRequirement, ...], setting("Requirements that must all be met.")
     ] = ()
 
     def as_object(self) -> Object:
@@ -53,7 +53,7 @@ class ConditionThreshold:
     type: Annotated[str, setting("Type of the condition.", required_value())] = ""
     duration: Annotated[
         Duration,
-        setting("Time for which a condition that was true is progressing before it is false.", longer_than_zero),
+        setting("Time that a condition stays progressing before it turns from true to false.", longer_than_zero),
     ] = 60.0
 
 
@@ -77,7 +77,7 @@ class NetworkPolicy:
     enabled: Enabled = False
     concurrent_syncs: Annotated[int, workers()] = 5
     namespace_selectors: Annotated[
-        tuple[LabelSelector, ...], setting("Namespaces whose Services are handled; empty: all.", each(label_selector))
+        tuple[LabelSelector, ...], setting("Namespaces of the Services to handle; empty: all.", each(label_selector))
     ] = ()
     ingress_controller_selector: Annotated[
         IngressControllerSelector | None, setting("Pods of the ingress controller; unset: Ingresses are ignored.")
@@ -88,8 +88,8 @@ class NetworkPolicy:
     from_world_peers: Annotated[
         str,
         setting(
-            "Peers of policies for traffic from everywhere: `none`, or three `explicit` ones (all pods, all IPv4, all "
-            "IPv6), which in some network plugins leave out traffic from nodes.",
+            "Peers of policies that allow traffic from everywhere: `none`, or three `explicit` peers (all "
+            "pods, all IPv4, all IPv6), which do not cover traffic from nodes with some network plugins.",
             one_of("explicit", "none"),
             zero_is_unset=True,
         ),
@@ -97,8 +97,8 @@ class NetworkPolicy:
     istio_routes: Annotated[
         bool,
         setting(
-            "Let pods of Istio's Gateways reach the Services that VirtualServices route to, unless their labels do. "
-            "Releases of the original before v1.141 do not."
+            "Allow pods of Istio Gateways to reach the Services that VirtualServices route to, unless the "
+            "labels of the pods already allow it. Gardener releases before v1.141 do not."
         ),
     ] = True
 
@@ -119,10 +119,13 @@ class TokenRequestor:
     audiences: Annotated[
         tuple[str, ...],
         setting(
-            "Audiences of tokens; an empty list: those of the API server.", each(required_value("must not be empty"))
+            "Audiences of tokens; an empty list: the audiences of the API server.",
+            each(required_value("must not be empty")),
         ),
     ] = ("gardener",)
     merge_service_account_labels: Annotated[
-        bool, setting("Add labels to existing ServiceAccounts instead of replacing theirs.")
+        bool, setting("Add labels to existing ServiceAccounts instead of replacing their labels.")
     ] = False
-    restore_target_kubeconfig: Annotated[bool, setting("Copy the kubeconfig to a target Secret that lost it.")] = False
+    restore_target_kubeconfig: Annotated[
+        bool, setting("Restore the kubeconfig of a target Secret that has lost it.")
+    ] = False

@@ -28,7 +28,8 @@ class Workers:
 class Bastion:
     concurrent_syncs: Annotated[int, workers()] = 5
     max_lifetime: Annotated[
-        Duration, setting("Age at which a Bastion is deleted despite its heartbeat.", longer_than_zero)
+        Duration,
+        setting("Maximum age of Bastions; older ones are deleted regardless of their heartbeat.", longer_than_zero),
     ] = DAY
 
 
@@ -36,7 +37,7 @@ class Bastion:
 class Event:
     concurrent_syncs: Annotated[int, workers()] = 5
     ttl_non_shoot_events: Annotated[
-        Duration, setting("Age at which Events that are not about Shoots are deleted.", longer_than_zero)
+        Duration, setting("Age after which Events that are not about Shoots are deleted.", longer_than_zero)
     ] = 3600.0
 
 
@@ -45,10 +46,10 @@ class ManagedSeedSet:
     concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between two checks of a ManagedSeedSet, and time limit of one.", longer_than_zero),
+        setting("Time between two checks of a ManagedSeedSet, and time limit of a check.", longer_than_zero),
     ] = 1800.0
     max_shoot_retries: Annotated[
-        int, setting("How often the failed operation of a replica's Shoot is retried.", at_least(0))
+        int, setting("Number of retries of a failed operation of a replica's Shoot.", at_least(0))
     ] = 3
 
 
@@ -56,17 +57,21 @@ class ManagedSeedSet:
 class Prometheus:
     address: Annotated[
         str,
-        setting("URL of the server, such as `https://prometheus.example.com`; a path is kept.", http_url),
+        setting("URL of the server, such as `https://prometheus.example.com`, with an optional path.", http_url),
     ] = ""
     query: Annotated[
-        str, setting("Query in PromQL, with one sample for each Seed, which its label `seed` names.", required_value())
+        str,
+        setting(
+            "PromQL query that returns one sample per Seed, with the name of the Seed in the label `seed`.",
+            required_value(),
+        ),
     ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedResource:
     name: Annotated[str, setting("Name of the resource in the capacity of Seeds.", required_value())] = ""
-    prometheus: Annotated[Prometheus, setting("Where its usage is measured.")] = Prometheus()
+    prometheus: Annotated[Prometheus, setting("Source of the usage.")] = Prometheus()
 
     def errors(self, path: str) -> Iterator[FieldError]:
         if self.name == _COUNTED:
@@ -86,21 +91,21 @@ class SeedAutoscaler:
     sync_period: Annotated[
         Duration,
         setting(
-            "Longest time until a failed check is repeated, and time between two queries of usage.",
+            "Maximum time until a failed check is repeated, and time between two usage queries.",
             longer_than_zero,
         ),
     ] = 60.0
     candidate_determination_strategy: Annotated[
         str,
         setting(
-            "The strategy of the scheduler: which Shoots a new Seed would get.",
+            "Strategy of the scheduler, to determine the Shoots that a new Seed would get.",
             one_of("SameRegion", "MinimalDistance"),
             zero_is_unset=True,
         ),
     ] = "SameRegion"
     resources: Annotated[
         tuple[SeedResource, ...],
-        setting("Usage of other resources than `shoots`; see [SeedAutoscaler](seed-autoscaler.md#other-resources)."),
+        setting("Usage of resources other than `shoots`; see [SeedAutoscaler](seed-autoscaler.md#other-resources)."),
     ] = ()
 
     def errors(self, path: str) -> Iterator[FieldError]:
@@ -127,10 +132,10 @@ def _quota_errors(path: str, value: Mapping[str, Any]) -> Iterator[FieldError]:
 class QuotaConfiguration:
     config: Annotated[
         dict[str, Any],
-        setting("A `v1` ResourceQuota: labels, annotations and `spec.hard`.", Check("", _quota_errors)),
+        setting("`v1` ResourceQuota with labels, annotations and `spec.hard`.", Check("", _quota_errors)),
     ] = field(default_factory=dict)
     project_selector: Annotated[
-        LabelSelector, setting("Labels of the Projects that get it; empty: all.", label_selector)
+        LabelSelector, setting("Selector for the Projects that get the quota; empty: all.", label_selector)
     ] = field(default_factory=LabelSelector)
 
 
@@ -139,20 +144,22 @@ class Project:
     concurrent_syncs: Annotated[int, workers()] = 5
     minimum_lifetime_days: Annotated[
         int,
-        setting("Days after its creation and last activity before a Project can be stale.", at_least(0)),
+        setting(
+            "Number of days after the creation and the last activity of a Project before it can be stale.", at_least(0)
+        ),
     ] = 30
     stale_grace_period_days: Annotated[
-        int, setting("Days that a Project is stale before it gets a time of deletion.", at_least(0))
+        int, setting("Number of days that a Project is stale before its deletion is scheduled.", at_least(0))
     ] = 14
-    stale_expiration_time_days: Annotated[int, setting("Days after which a stale Project is deleted.", at_least(0))] = (
-        90
-    )
+    stale_expiration_time_days: Annotated[
+        int, setting("Number of days after which a stale Project is deleted.", at_least(0))
+    ] = 90
     stale_sync_period: Annotated[Duration, setting("Time between two checks for staleness.", longer_than_zero)] = (
         DAY / 2
     )
     quotas: Annotated[
         tuple[QuotaConfiguration, ...],
-        setting("ResourceQuotas for namespaces of Projects; the first whose selector matches counts."),
+        setting("ResourceQuotas for namespaces of Projects; the first one with a matching selector applies."),
     ] = ()
 
 
@@ -161,15 +168,16 @@ class Seed:
     concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
-        setting("Longest time until a failed check is repeated; Leases are watched.", longer_than_zero),
+        setting("Maximum time until a failed check is repeated; Leases are watched.", longer_than_zero),
     ] = 10.0
     monitor_period: Annotated[
-        Duration, setting("Time after the last heartbeat at which a Seed counts as lost.", longer_than_zero)
+        Duration, setting("Time since the last heartbeat after which a Seed counts as lost.", longer_than_zero)
     ] = 40.0
     shoot_monitor_period: Annotated[
         Duration | None,
         setting(
-            "Time from the loss of a Seed until its Shoots show it; unset: five times `monitorPeriod`.",
+            "Time between the loss of a Seed and the update of the conditions of its Shoots; unset: five times "
+            "`monitorPeriod`.",
             longer_than_zero,
         ),
     ] = None
@@ -184,10 +192,11 @@ class Seed:
 class SeedCheck:
     concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
-        Duration, setting("Time limit of a check, and longest time until a failed one is repeated.", longer_than_zero)
+        Duration, setting("Time limit of a check, and maximum time until a failed check is repeated.", longer_than_zero)
     ] = 30.0
     condition_thresholds: Annotated[
-        tuple[ConditionThreshold, ...], setting("For how long what is wrong counts as progressing.")
+        tuple[ConditionThreshold, ...],
+        setting("Time that a failing condition counts as progressing, by type of condition."),
     ] = ()
 
     @property
@@ -200,7 +209,7 @@ class SeedCheck:
 class ShootHibernation:
     concurrent_syncs: Annotated[int, workers()] = 5
     trigger_deadline_duration: Annotated[
-        Duration, setting("How late a scheduled hibernation or wake-up may be done.", longer_than_zero)
+        Duration, setting("Maximum delay of a scheduled hibernation or wake-up.", longer_than_zero)
     ] = 7200.0
 
 
@@ -208,9 +217,11 @@ class ShootHibernation:
 class ShootMaintenance:
     concurrent_syncs: Annotated[int, workers()] = 5
     enable_shoot_control_plane_restarter: Annotated[
-        bool, setting("Restart the pods of control planes in each maintenance.")
+        bool, setting("Restart the pods of control planes during each maintenance.")
     ] = True
-    enable_shoot_core_addon_restarter: Annotated[bool, setting("Restart some core addons in each maintenance.")] = False
+    enable_shoot_core_addon_restarter: Annotated[bool, setting("Restart some core addons during each maintenance.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,9 +236,12 @@ class ShootQuota:
 class ShootRetry:
     concurrent_syncs: Annotated[int, workers()] = 5
     retry_period: Annotated[
-        Duration, setting("Time after which an operation that met a rate limit is retried.", longer_than_zero)
+        Duration,
+        setting("Time after which an operation that failed because of a rate limit is retried.", longer_than_zero),
     ] = 600.0
-    retry_jitter_period: Annotated[Duration, setting("Up to this much random time is added.", longer_than_zero)] = 300.0
+    retry_jitter_period: Annotated[
+        Duration, setting("Maximum random time added to `retryPeriod`.", longer_than_zero)
+    ] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,26 +250,29 @@ class Controllers:
     dry_run: Annotated[
         bool,
         setting(
-            "Only log which stale Projects and expired Shoots would be deleted, and what maintenance would change."
+            "Only log the stale Projects and expired Shoots that would be deleted, and the changes that "
+            "maintenance would make."
         ),
     ] = False
     bastion: Annotated[Bastion, setting("Deletes expired Bastions.")] = Bastion()
     certificate_signing_request: Annotated[Workers, setting("Approves the certificates of gardenlets.")] = Workers()
-    cloud_profile: Annotated[Workers, setting("Keeps CloudProfiles that are in use.")] = Workers()
-    controller_deployment: Annotated[Workers, setting("Keeps ControllerDeployments that are in use.")] = Workers()
+    cloud_profile: Annotated[Workers, setting("Protects CloudProfiles that are in use from deletion.")] = Workers()
+    controller_deployment: Annotated[
+        Workers, setting("Protects ControllerDeployments that are in use from deletion.")
+    ] = Workers()
     controller_registration: Annotated[Workers, setting("Maintains the ControllerInstallations of Seeds.")] = Workers()
     credentials_binding: Annotated[Workers, setting("Protects and labels the credentials of bindings.")] = Workers()
-    event: Annotated[Event | None, setting("Deletes expired Events; unset: does not run.")] = None
-    exposure_class: Annotated[Workers, setting("Keeps ExposureClasses that are in use.")] = Workers()
+    event: Annotated[Event | None, setting("Deletes expired Events; unset: disabled.")] = None
+    exposure_class: Annotated[Workers, setting("Protects ExposureClasses that are in use from deletion.")] = Workers()
     managed_seed_set: Annotated[ManagedSeedSet, setting("Maintains the replicas of ManagedSeedSets.")] = (
         ManagedSeedSet()
     )
     namespaced_cloud_profile: Annotated[Workers, setting("Renders NamespacedCloudProfiles.")] = Workers()
-    project: Annotated[Project, setting("Namespaces, rights and staleness of Projects.")] = Project()
-    quota: Annotated[Workers, setting("Keeps Quotas that are in use.")] = Workers()
+    project: Annotated[Project, setting("Maintains namespaces, rights and staleness of Projects.")] = Project()
+    quota: Annotated[Workers, setting("Protects Quotas that are in use from deletion.")] = Workers()
     secret_binding: Annotated[Workers, setting("Protects and labels the Secrets of bindings.")] = Workers()
-    seed: Annotated[Seed, setting("Notices Seeds that no longer report.")] = Seed()
-    seed_autoscaler: Annotated[SeedAutoscaler, setting("Scales ManagedSeedSets as SeedAutoscalers say.")] = (
+    seed: Annotated[Seed, setting("Detects Seeds without heartbeats.")] = Seed()
+    seed_autoscaler: Annotated[SeedAutoscaler, setting("Scales ManagedSeedSets according to SeedAutoscalers.")] = (
         SeedAutoscaler()
     )
     seed_backup_buckets_check: Annotated[SeedCheck, setting("Maintains the condition BackupBucketsReady.")] = (
@@ -263,18 +280,20 @@ class Controllers:
     )
     seed_extensions_check: Annotated[SeedCheck, setting("Maintains the condition ExtensionsReady.")] = SeedCheck()
     seed_roles: Annotated[
-        SeedRoles, setting("Gives gardenlets rights to credentials by Roles, without an authorizer.")
+        SeedRoles, setting("Grants gardenlets access to credentials by Roles, for gardens without an authorizer.")
     ] = SeedRoles()
-    shoot_conditions: Annotated[Workers, setting("Copies conditions of Seeds to the Shoots that they run on.")] = (
+    shoot_conditions: Annotated[Workers, setting("Copies conditions of Seeds that are Shoots to these Shoots.")] = (
         Workers()
     )
-    shoot_hibernation: Annotated[ShootHibernation, setting("Hibernates and wakes Shoots by schedule.")] = (
+    shoot_hibernation: Annotated[ShootHibernation, setting("Hibernates and wakes up Shoots by schedule.")] = (
         ShootHibernation()
     )
     shoot_maintenance: Annotated[ShootMaintenance, setting("Maintains Shoots in their time windows.")] = (
         ShootMaintenance()
     )
-    shoot_quota: Annotated[ShootQuota, setting("Deletes Shoots whose lifetime has ended.")] = ShootQuota()
-    shoot_reference: Annotated[Workers, setting("Protects what Shoots refer to.")] = Workers()
-    shoot_retry: Annotated[ShootRetry, setting("Retries operations that met a rate limit.")] = ShootRetry()
+    shoot_quota: Annotated[ShootQuota, setting("Deletes expired Shoots.")] = ShootQuota()
+    shoot_reference: Annotated[Workers, setting("Protects objects that Shoots reference.")] = Workers()
+    shoot_retry: Annotated[ShootRetry, setting("Retries operations that failed because of a rate limit.")] = (
+        ShootRetry()
+    )
     shoot_status_label: Annotated[Workers, setting("Maintains the status label of Shoots.")] = Workers()

@@ -30,7 +30,7 @@ class ControllerManagerConfiguration(ElectingConfiguration, _Connections):
     server: Annotated[Server, setting("Servers of the program.")] = field(
         default_factory=partial(Server, health_probes=HTTPServer(port=2718), metrics=HTTPServer(port=2719))
     )
-    feature_gates: Annotated[
-        dict[str, bool], setting("Accepted for compatibility; the controllers have no feature gates.")
-    ] = field(default_factory=dict)
-    controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
+    feature_gates: Annotated[dict[str, bool], setting("Accepted for compatibility; no feature gates exist.")] = field(
+        default_factory=dict
+    )
+    controllers: Annotated[Controllers, setting("Controllers of the program.")] = field(default_factory=Controllers)

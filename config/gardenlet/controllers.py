@@ -34,7 +34,8 @@ def _ttl(path: str, value: int) -> Iterator[FieldError]:
 
 
 Thresholds = Annotated[
-    tuple[ConditionThreshold, ...], setting("For how long a condition that was true is progressing before it is false.")
+    tuple[ConditionThreshold, ...],
+    setting("Time that a condition stays progressing before it turns from true to false, by type of condition."),
 ]
 
 
@@ -50,7 +51,7 @@ class Workers:
 class BackupEntry(Workers):
     deletion_grace_period_hours: Annotated[
         int,
-        setting("Hours for which the backups of deleted Shoots are kept; negative: 0."),
+        setting("Number of hours that backups of deleted Shoots are kept; negative: 0."),
     ] = 0
     deletion_grace_period_shoot_purposes: Annotated[
         tuple[str, ...],
@@ -83,12 +84,13 @@ class Gardenlet:
 class ManagedSeed(Workers):
     sync_period: Annotated[Duration, period("Time between two reconciliations of a ManagedSeed.")] = HOUR
     wait_sync_period: Annotated[
-        Duration, period("Time between two looks at a ManagedSeed whose Shoot is not ready.")
+        Duration, period("Time between two checks of a ManagedSeed whose Shoot is not ready.")
     ] = 15.0
-    sync_jitter_period: Annotated[Duration, period("Time over which reconciliations of a start are spread.")] = 300.0
-    jitter_updates: Annotated[bool, setting("Spread reconciliations of changed ManagedSeeds, too.")] = False
+    sync_jitter_period: Annotated[Duration, period("Time over which reconciliations after a start are spread.")] = 300.0
+    jitter_updates: Annotated[bool, setting("Also spread reconciliations of changed ManagedSeeds.")] = False
     max_concurrent_rollouts: Annotated[
-        int, setting("Gardenlets that are rolled out at once.", at_least(1), zero_is_unset=True)
+        int,
+        setting("Maximum number of gardenlets that are rolled out at the same time.", at_least(1), zero_is_unset=True),
     ] = 5
 
 
@@ -97,11 +99,11 @@ class NetworkPolicy(Workers):
     concurrent_syncs: Annotated[int, workers()] = 5
     additional_namespace_selectors: Annotated[
         tuple[LabelSelector, ...],
-        setting("Further namespaces that get the policies, beside those of Gardener.", each(label_selector)),
+        setting("Additional namespaces that get the policies, besides those of Gardener.", each(label_selector)),
     ] = ()
     namespaces_served_elsewhere: Annotated[
         tuple[LabelSelector, ...],
-        setting("Namespaces whose policies another program makes.", each(label_selector)),
+        setting("Namespaces whose policies another program manages.", each(label_selector)),
     ] = ()
 
 
@@ -111,11 +113,17 @@ class Seed:
     sync_period: Annotated[Duration, period("Time between two reconciliations of the Seed.")] = 60.0
     lease_resync_seconds: Annotated[
         int,
-        setting("Seconds between two renewals of the Seed's Lease.", at_least(0, NOT_NEGATIVE), zero_is_unset=True),
+        setting(
+            "Number of seconds between two renewals of the Seed's Lease.", at_least(0, NOT_NEGATIVE), zero_is_unset=True
+        ),
     ] = 2
     lease_resync_miss_threshold: Annotated[
         int,
-        setting("Renewals that may fail until `/healthz` reports it.", at_least(0, NOT_NEGATIVE), zero_is_unset=True),
+        setting(
+            "Number of failed renewals after which `/healthz` reports a failure.",
+            at_least(0, NOT_NEGATIVE),
+            zero_is_unset=True,
+        ),
     ] = 10
 
     @property
@@ -136,47 +144,55 @@ class Shoot(Workers):
     sync_period: Annotated[Duration, period("Time between two reconciliations of a Shoot.")] = HOUR
     progress_report_period: Annotated[
         Duration | None,
-        setting("Least time between two reports of an operation's progress.", lasts_at_least(0, NOT_NEGATIVE)),
+        setting("Minimum time between two progress reports of an operation.", lasts_at_least(0, NOT_NEGATIVE)),
     ] = None
     reconcile_in_maintenance_only: Annotated[
         bool, setting("Reconcile unchanged Shoots only in their maintenance windows.")
     ] = False
     respect_sync_period_overwrite: Annotated[
-        bool, setting("Let annotations of Shoots change or switch off their reconciliation.")
+        bool,
+        setting(
+            "Respect annotations of Shoots that change or disable their reconciliation. Always respected in "
+            "the namespace `garden`."
+        ),
     ] = False
-    retry_duration: Annotated[Duration, period("Time after which an operation that fails is given up.")] = 12 * HOUR
+    retry_duration: Annotated[Duration, period("Maximum time to retry a failing operation.")] = 12 * HOUR
     dns_entry_ttl_seconds: Annotated[
-        int, setting("Lifetime of DNS records, in seconds.", Check("30 to 600", _ttl), name="dnsEntryTTLSeconds")
+        int, setting("TTL of DNS records in seconds.", Check("30 to 600", _ttl), name="dnsEntryTTLSeconds")
     ] = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleExtensionHealthChecks:
-    enabled: Annotated[bool, setting("Conditions of extensions that are not updated any more do not count.")] = True
-    threshold: Annotated[Duration, period("Age at which they are not.")] = 300.0
+    enabled: Annotated[
+        bool, setting("Report `Unknown` instead of the health that an extension without a recent heartbeat reports.")
+    ] = True
+    threshold: Annotated[Duration, period("Maximum age of the last heartbeat of an extension.")] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootCare(Workers):
     sync_period: Annotated[Duration, period("Time between two checks of a Shoot.")] = 60.0
     stale_extension_health_checks: Annotated[
-        StaleExtensionHealthChecks, setting("Conditions of extensions that are not updated.")
+        StaleExtensionHealthChecks, setting("Handling of outdated health reports of extensions.")
     ] = StaleExtensionHealthChecks()
     managed_resource_progressing_threshold: Annotated[
         Duration | None,
-        setting("Time for which a ManagedResource may be progressing.", lasts_at_least(0, NOT_NEGATIVE)),
+        setting(
+            "Maximum time that a ManagedResource may be progressing; unset: reported as a problem at once.",
+            lasts_at_least(0, NOT_NEGATIVE),
+        ),
     ] = None
     condition_thresholds: Thresholds = ()
-    webhook_remediator_enabled: Annotated[bool, setting("Correct webhooks of Shoots that keep them from working.")] = (
-        False
-    )
+    webhook_remediator_enabled: Annotated[bool, setting("Correct webhooks in Shoots that break the cluster.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootState:
     enabled: Enabled = True
     concurrent_syncs: Annotated[
-        int, setting("Shoots whose state is saved at once; 0: none.", at_least(0, NOT_NEGATIVE))
+        int,
+        setting("Maximum number of Shoots whose state is saved at the same time; 0: none.", at_least(0, NOT_NEGATIVE)),
     ] = 5
     sync_period: Annotated[Duration, period("Time between two saves of a Shoot's state.")] = 6 * HOUR
 
@@ -188,7 +204,7 @@ class FewWorkers(Workers):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadIdentityTokens(FewWorkers):
-    token_expiration_duration: Annotated[Duration, period("Lifetime of the tokens that are requested.")] = 6 * HOUR
+    token_expiration_duration: Annotated[Duration, period("Requested lifetime of tokens.")] = 6 * HOUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,24 +214,27 @@ class Controllers:
     backup_entry: Annotated[BackupEntry, setting("Mirrors BackupEntries into the seed.")] = BackupEntry()
     bastion: Annotated[Workers, setting("Mirrors Bastions into the seed.")] = Workers()
     controller_installation: Annotated[Workers, setting("Installs extensions.")] = Workers()
-    controller_installation_care: Annotated[InstallationCare, setting("Conditions of extensions.")] = InstallationCare()
+    controller_installation_care: Annotated[InstallationCare, setting("Maintains conditions of extensions.")] = (
+        InstallationCare()
+    )
     controller_installation_required: Annotated[
-        InstallationRequired, setting("Whether objects of the seed need an extension.")
+        InstallationRequired, setting("Determines whether objects of the seed require an extension.")
     ] = InstallationRequired()
     gardenlet: Annotated[Gardenlet, setting("Upgrades this gardenlet.")] = Gardenlet()
-    managed_seed: Annotated[ManagedSeed, setting("Makes seeds of Shoots.")] = ManagedSeed()
-    network_policy: Annotated[NetworkPolicy, setting("NetworkPolicies that every namespace of Gardener has.")] = (
-        NetworkPolicy()
-    )
+    managed_seed: Annotated[ManagedSeed, setting("Turns Shoots into seeds.")] = ManagedSeed()
+    network_policy: Annotated[
+        NetworkPolicy, setting("Maintains the NetworkPolicies that every namespace of Gardener has.")
+    ] = NetworkPolicy()
     seed: Annotated[Seed, setting("Reconciles the Seed and renews its Lease.")] = Seed()
-    seed_care: Annotated[SeedCare, setting("Conditions of the seed's components.")] = SeedCare()
+    seed_care: Annotated[SeedCare, setting("Maintains conditions of the seed's components.")] = SeedCare()
     shoot: Annotated[Shoot, setting("Reconciles Shoots.")] = Shoot()
-    shoot_care: Annotated[ShootCare, setting("Conditions of Shoots.")] = ShootCare()
+    shoot_care: Annotated[ShootCare, setting("Maintains conditions of Shoots.")] = ShootCare()
     shoot_state: Annotated[ShootState, setting("Saves the state of Shoots in the garden.")] = ShootState()
-    token_requestor: Annotated[FewWorkers, setting("Tokens for the garden, of ServiceAccounts.")] = FewWorkers()
+    token_requestor: Annotated[FewWorkers, setting("Requests tokens of ServiceAccounts in the garden.")] = FewWorkers()
     token_requestor_workload_identity: Annotated[
-        WorkloadIdentityTokens, setting("Tokens for the garden, of WorkloadIdentities.")
+        WorkloadIdentityTokens, setting("Requests tokens of WorkloadIdentities in the garden.")
     ] = WorkloadIdentityTokens()
-    vpa_eviction_requirements: Annotated[FewWorkers, setting("Keeps etcds from being evicted in working hours.")] = (
-        FewWorkers()
-    )
+    vpa_eviction_requirements: Annotated[
+        FewWorkers,
+        setting("Restricts evictions by VerticalPodAutoscalers that scale pods down, such as to maintenance windows."),
+    ] = FewWorkers()

@@ -46,15 +46,15 @@ class KubeconfigValidity:
     validity: Annotated[
         Duration | None,
         setting(
-            "Lifetime that is asked for; unset: what the garden grants.",
+            "Requested lifetime; unset: the garden decides.",
             lasts_at_least(_TEN_MINUTES, "validity must be at least 10m"),
         ),
     ] = None
     auto_rotation_jitter_percentage_min: Annotated[
-        int, setting("Percentage of its lifetime after which a certificate is replaced at the earliest.")
+        int, setting("Minimum percentage of the lifetime after which a certificate is replaced.")
     ] = 70
     auto_rotation_jitter_percentage_max: Annotated[
-        int, setting("Percentage of its lifetime after which a certificate is replaced at the latest.")
+        int, setting("Maximum percentage of the lifetime after which a certificate is replaced.")
     ] = 90
 
     def errors(self, path: str) -> Iterator[FieldError]:
@@ -70,9 +70,9 @@ class KubeconfigValidity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GardenClientConnection(ClientConnection):
-    kubeconfig: Annotated[str, setting("Path of the kubeconfig, where none is in `kubeconfigSecret`.")] = ""
+    kubeconfig: Annotated[str, setting("Path of the kubeconfig, used if `kubeconfigSecret` has none.")] = ""
     qps: Annotated[
-        float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
+        float, setting("Requests per second over the whole connection; negative: no limit.", zero_is_unset=True)
     ] = 50.0
     burst: Annotated[
         int, setting("Requests beyond `qps` after idle time.", at_least(0, "must be non-negative"), zero_is_unset=True)
@@ -83,15 +83,15 @@ class GardenClientConnection(ClientConnection):
     garden_cluster_ca_cert: Annotated[
         str,
         setting(
-            "Certificate authority of the garden's API server, PEM in base64; `none`: those of the system.",
+            "CA certificates of the garden's API server (PEM in base64); `none`: the CAs of the system.",
             name="gardenClusterCACert",
         ),
     ] = ""
     bootstrap_kubeconfig: Annotated[
-        SecretReference | None, setting("Secret with a kubeconfig that may ask for a certificate.")
+        SecretReference | None, setting("Secret with a kubeconfig that is allowed to request a certificate.")
     ] = None
     kubeconfig_secret: Annotated[
-        SecretReference | None, setting("Secret in which the kubeconfig with the certificate is kept.")
+        SecretReference | None, setting("Secret that stores the kubeconfig with the certificate.")
     ] = None
     kubeconfig_validity: Annotated[KubeconfigValidity, setting("Lifetime of the certificate.")] = KubeconfigValidity()
 
@@ -110,11 +110,11 @@ _AMOUNTS = Check("quantities by name", _quantities)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    capacity: Annotated[dict[str, Any], setting("What the seed holds at most, such as `shoots`.", _AMOUNTS)] = field(
+    capacity: Annotated[dict[str, Any], setting("Maximum amounts for the seed, such as `shoots`.", _AMOUNTS)] = field(
         default_factory=dict
     )
-    reserved: Annotated[dict[str, Any], setting("The part of it that is not for Shoots.", _AMOUNTS)] = field(
-        default_factory=dict
+    reserved: Annotated[dict[str, Any], setting("Part of the capacity that is not available to Shoots.", _AMOUNTS)] = (
+        field(default_factory=dict)
     )
 
     def errors(self, path: str) -> Iterator[FieldError]:
@@ -167,15 +167,17 @@ class SNIIngress:
         "istio-ingressgateway"
     )
     namespace: Annotated[str, setting("Namespace of the ingress gateway.", zero_is_unset=True)] = "istio-ingress"
-    labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
-        default_factory=lambda: {"app": "istio-ingressgateway", "istio": "ingressgateway"}
-    )
-    service_external_ip: Annotated[str, setting("Address of its Service.", _ADDRESS, name="serviceExternalIP")] = ""
+    labels: Annotated[
+        dict[str, str], setting("Labels of the pods of the ingress gateway.", valid_labels, zero_is_unset=True)
+    ] = field(default_factory=lambda: {"app": "istio-ingressgateway", "istio": "ingressgateway"})
+    service_external_ip: Annotated[
+        str, setting("IP address of the Service of the ingress gateway.", _ADDRESS, name="serviceExternalIP")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SNI:
-    ingress: Annotated[SNIIngress, setting("The ingress gateway.")] = field(default_factory=SNIIngress)
+    ingress: Annotated[SNIIngress, setting("Ingress gateway.")] = field(default_factory=SNIIngress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,15 +188,17 @@ class HandlerIngress:
     namespace: Annotated[
         str, setting("Namespace of the ingress gateway; empty: `istio-ingress-handler-<name>`.", valid_namespace)
     ] = ""
-    labels: Annotated[dict[str, str], setting("Labels of its pods.", valid_labels, zero_is_unset=True)] = field(
-        default_factory=lambda: {"app": "istio-ingressgateway", "gardener.cloud/role": "exposureclass-handler"}
-    )
-    service_external_ip: Annotated[str, setting("Address of its Service.", _ADDRESS, name="serviceExternalIP")] = ""
+    labels: Annotated[
+        dict[str, str], setting("Labels of the pods of the ingress gateway.", valid_labels, zero_is_unset=True)
+    ] = field(default_factory=lambda: {"app": "istio-ingressgateway", "gardener.cloud/role": "exposureclass-handler"})
+    service_external_ip: Annotated[
+        str, setting("IP address of the Service of the ingress gateway.", _ADDRESS, name="serviceExternalIP")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSNI:
-    ingress: Annotated[HandlerIngress, setting("The ingress gateway.")] = field(default_factory=HandlerIngress)
+    ingress: Annotated[HandlerIngress, setting("Ingress gateway.")] = field(default_factory=HandlerIngress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,10 +209,10 @@ class LoadBalancerService:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureClassHandler:
     name: Annotated[str, setting("Name of the handler.", valid_namespace)] = ""
-    load_balancer_service: Annotated[LoadBalancerService, setting("The Service of its ingress gateway.")] = field(
+    load_balancer_service: Annotated[LoadBalancerService, setting("Service of the handler's ingress gateway.")] = field(
         default_factory=LoadBalancerService
     )
-    sni: Annotated[HandlerSNI, setting("Its ingress gateway.")] = field(default_factory=HandlerSNI)
+    sni: Annotated[HandlerSNI, setting("Ingress gateway of the handler.")] = field(default_factory=HandlerSNI)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,22 +223,27 @@ class Logging:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootMonitoring:
     enabled: Annotated[
-        bool, setting("Report conditions of what others deploy to monitor Shoots, and publish a login for it.")
+        bool,
+        setting(
+            "Report conditions of monitoring components that others deploy for Shoots, and publish a login for them."
+        ),
     ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitoring:
-    shoot: Annotated[ShootMonitoring, setting("Monitoring of Shoots; nothing is deployed for it.")] = ShootMonitoring()
+    shoot: Annotated[ShootMonitoring, setting("Monitoring of Shoots; the gardenlet deploys no components for it.")] = (
+        ShootMonitoring()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeToleration:
     default_not_ready_toleration_seconds: Annotated[
-        int | None, setting("Seconds for which pods tolerate nodes that are not ready.", at_least(0, NOT_NEGATIVE))
+        int | None, setting("Number of seconds that pods tolerate nodes that are not ready.", at_least(0, NOT_NEGATIVE))
     ] = None
     default_unreachable_toleration_seconds: Annotated[
-        int | None, setting("Seconds for which pods tolerate nodes that can't be reached.", at_least(0, NOT_NEGATIVE))
+        int | None, setting("Number of seconds that pods tolerate unreachable nodes.", at_least(0, NOT_NEGATIVE))
     ] = None
 
 
@@ -271,7 +280,9 @@ KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy"
 class LocalProfile:
     deploy: Annotated[
         tuple[str, ...],
-        setting("Components that are deployed all the same; others run as processes.", each(one_of(*COMPONENTS))),
+        setting(
+            "Components to deploy as pods; the others run as processes or are left out.", each(one_of(*COMPONENTS))
+        ),
     ] = ()
 
 
@@ -287,53 +298,61 @@ def _known(names: Sequence[str]) -> Check:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
     resource_manager: Annotated[
-        str, setting("Image of the resource manager of the seed; needed where it is deployed.")
+        str, setting("Image of the resource manager of the seed; required if it is deployed.")
     ] = ""
     kubernetes: Annotated[
-        str, setting("Where the images of Kubernetes are: before `/kube-apiserver` and the like; needed for Shoots.")
+        str,
+        setting(
+            "Repository prefix of the Kubernetes images, such as the part before `/kube-apiserver`; required "
+            "for Shoots."
+        ),
     ] = ""
     workers: Annotated[
         dict[str, str],
         setting(
-            "Images of what runs for Shoots with workers, by [name](gardenlet-shoots.md#workers), all needed; that of"
-            " `hyperkube` without a tag, which is the version of Kubernetes.",
+            "Images of components for Shoots with workers, by [name](gardenlet-shoots.md#workers); all are "
+            "required. `hyperkube` has no tag: the Kubernetes version is its tag.",
         ),
     ] = field(default_factory=dict)
     programs: Annotated[
         dict[str, str],
         setting(
-            "Images of single programs of Kubernetes that are elsewhere, by name; without a tag, as that of"
-            " `hyperkube`.",
+            "Images of Kubernetes programs in other repositories than `kubernetes`, by name; without a tag, "
+            "like `hyperkube`.",
             _known(KUBERNETES_PROGRAMS),
         ),
     ] = field(default_factory=dict)
-    pause: Annotated[str, setting("Image of pods that keep room for control planes; without it, there are none.")] = ""
-    etcd_druid: Annotated[str, setting("Image of the operator of etcd clusters; without it, there is none.")] = ""
-    ingress_default_backend: Annotated[
-        str, setting("Image of what the ingress controller sends to where nothing else is.")
-    ] = ""
-    istio_discovery: Annotated[
-        str, setting("Image of what configures the ingress gateway; without both of Istio's, there is none.")
-    ] = ""
+    pause: Annotated[str, setting("Image of pods that reserve capacity for control planes; empty: no such pods.")] = ""
+    etcd_druid: Annotated[str, setting("Image of etcd-druid; empty: not deployed.")] = ""
+    ingress_default_backend: Annotated[str, setting("Image of the default backend of the ingress controller.")] = ""
+    istio_discovery: Annotated[str, setting("Image of istiod; Istio is only deployed if `istioProxy` is set, too.")] = (
+        ""
+    )
     istio_proxy: Annotated[str, setting("Image of the ingress gateway.")] = ""
-    kube_state_metrics: Annotated[str, setting("Image of kube-state-metrics; without it, there is none.")] = ""
+    kube_state_metrics: Annotated[str, setting("Image of kube-state-metrics; empty: not deployed.")] = ""
     nginx_ingress_controller: Annotated[
-        str, setting("Image of the ingress controller; without it and its default backend, there is none.")
+        str, setting("Image of the ingress controller, which is only deployed if `ingressDefaultBackend` is set, too.")
     ] = ""
     prometheus_operator: Annotated[
-        str, setting("Image of the Prometheus operator; without it and the next one, there is none.")
+        str, setting("Image of the Prometheus operator, which is only deployed if `configReloader` is set, too.")
     ] = ""
-    config_reloader: Annotated[str, setting("Image with which the operator has Prometheus read its files anew.")] = ""
-    prometheus: Annotated[str, setting("Image of the Prometheus servers; without it, there are none.")] = ""
-    plutono: Annotated[str, setting("Image of Plutono; without it and the next one, there are no dashboards.")] = ""
-    dashboard_refresher: Annotated[str, setting("Image of what gives Plutono its dashboards.")] = ""
+    config_reloader: Annotated[str, setting("Image that reloads the configuration of Prometheus.")] = ""
+    prometheus: Annotated[str, setting("Image of the Prometheus servers; empty: not deployed.")] = ""
+    plutono: Annotated[
+        str, setting("Image of Plutono, which is only deployed if `dashboardRefresher` is set, too.")
+    ] = ""
+    dashboard_refresher: Annotated[str, setting("Image that loads the dashboards of Plutono.")] = ""
     vpa_admission_controller: Annotated[
-        str, setting("Image of the vertical pod autoscaler's webhook; without all three, there is no autoscaler.")
+        str,
+        setting(
+            "Image of the vertical pod autoscaler's webhook; the autoscaler is only deployed if all three "
+            "images are set."
+        ),
     ] = ""
     vpa_recommender: Annotated[str, setting("Image of the vertical pod autoscaler's recommender.")] = ""
     vpa_updater: Annotated[str, setting("Image of the vertical pod autoscaler's updater.")] = ""
     vpn_authorization_server: Annotated[
-        str, setting("Image of what lets tunnels to Shoots in; without it, there is none.")
+        str, setting("Image of the server that authorizes tunnels to Shoots; empty: not deployed.")
     ] = ""
 
 
@@ -367,28 +386,30 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         default_factory=partial(Server, health_probes=HTTPServer(port=2728), metrics=HTTPServer(port=2729))
     )
     feature_gates: Annotated[
-        dict[str, bool], setting("Optional features by name, on or off.", Check("known names", _known_features))
+        dict[str, bool], setting("Feature gates by name.", Check("known names", _known_features))
     ] = field(default_factory=dict)
-    controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
-    resources: Annotated[Resources, setting("What the seed holds.")] = field(default_factory=Resources)
+    controllers: Annotated[Controllers, setting("Controllers of the program.")] = field(default_factory=Controllers)
+    resources: Annotated[Resources, setting("Capacity of the seed.")] = field(default_factory=Resources)
     seed_config: Annotated[
         dict[str, Any] | None,
-        setting("The Seed, with `metadata` and `spec`; required.", Check("a Seed", _seed_errors)),
+        setting("Seed to register, with `metadata` and `spec`; required.", Check("a Seed", _seed_errors)),
     ] = None
-    logging: Annotated[Logging, setting("Logs of control planes; not built, so there is a warning.")] = Logging()
-    sni: Annotated[SNI, setting("How API servers of Shoots are exposed.")] = field(default_factory=SNI)
+    logging: Annotated[Logging, setting("Logs of control planes; not implemented, a warning is logged if enabled.")] = (
+        Logging()
+    )
+    sni: Annotated[SNI, setting("Exposure of the API servers of Shoots.")] = field(default_factory=SNI)
     exposure_class_handlers: Annotated[
-        tuple[ExposureClassHandler, ...], setting("Further ways to expose API servers.")
+        tuple[ExposureClassHandler, ...], setting("Additional ways to expose API servers of Shoots.")
     ] = ()
     etcd_config: Annotated[dict[str, Any] | None, setting("Settings of etcd-druid.")] = None
     monitoring: Annotated[Monitoring, setting("Monitoring of Shoots.")] = Monitoring()
-    images: Annotated[Images, setting("Images of what is deployed in the seed.")] = Images()
+    images: Annotated[Images, setting("Images of components in the seed.")] = Images()
     local_profile: Annotated[
-        LocalProfile | None, setting("A seed on this computer, of which some components are processes.")
+        LocalProfile | None, setting("Settings of a local seed with some components as processes.")
     ] = None
-    node_toleration: Annotated[NodeToleration, setting("How long pods stay on nodes that are not ready.")] = (
-        NodeToleration()
-    )
+    node_toleration: Annotated[
+        NodeToleration, setting("Default tolerations of pods for nodes that are not ready or unreachable.")
+    ] = NodeToleration()
 
     def errors(self, path: str) -> Iterator[FieldError]:
         if self.seed_config is None:

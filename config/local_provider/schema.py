@@ -39,16 +39,20 @@ class LocalProviderConfiguration(ElectingConfiguration, _Connections):
         default_factory=partial(Server, health_probes=HTTPServer(port=2738), metrics=HTTPServer(port=2739))
     )
     state_dir: Annotated[
-        str, setting("Directory on this computer for what the provider keeps: networks and buckets.", required_value())
+        str, setting("Local directory for the data of the provider: networks and buckets.", required_value())
     ] = ""
     buckets_dir: Annotated[
         str,
         setting(
-            "Directory on this computer for buckets, which providers of several seeds share, so that Shoots can move"
-            " between these. Default: in `stateDir`."
+            "Local directory for buckets. Providers of several seeds can share it, so that Shoots can move "
+            "between these seeds. Empty: a subdirectory of `stateDir`."
         ),
     ] = ""
-    controllers: Annotated[Controllers, setting("The extension controllers.")] = Controllers()
+    controllers: Annotated[Controllers, setting("Extension controllers.")] = Controllers()
     seed_is_shoot: Annotated[
-        bool, setting("Whether the seed is a Shoot of such a provider, of which nothing else runs the pods.")
+        bool,
+        setting(
+            "Whether the seed is a Shoot of a local provider. If true, this provider runs the pods of the "
+            "seed, and Shoots on this seed cannot become seeds."
+        ),
     ] = False

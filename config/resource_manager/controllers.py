@@ -28,24 +28,29 @@ from process.configuration.fields import Alias, Both, Check, Duration, setting
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GarbageCollector:
     enabled: Enabled = False
-    sync_period: Annotated[Duration, setting("Time between rounds, and time limit of one.", lasts_at_least(15))] = (
-        3600.0
-    )
+    sync_period: Annotated[
+        Duration, setting("Time between two rounds, and time limit of a round.", lasts_at_least(15))
+    ] = 3600.0
     minimum_object_lifetime: Annotated[
-        Duration, setting("Age that an object must have to be deleted.", lasts_at_least(0, "must be non-negative"))
+        Duration, setting("Minimum age of objects to delete.", lasts_at_least(0, "must be non-negative"))
     ] = 600.0
-    dry_run: Annotated[bool, setting("Only log what would be deleted.")] = False
+    dry_run: Annotated[bool, setting("Only log the objects that would be deleted.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheckExpressions:
     REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
 
-    api_version: Annotated[str, setting("As `example.com/v1`. The expressions are for all versions.")] = ""
-    kind: Annotated[str, setting("As `Widget`.")] = ""
-    in_progress: Annotated[str, setting("If true, the object is progressing.")] = ""
-    failed: Annotated[str, setting("Else if true, it is unhealthy.")] = ""
-    current: Annotated[str, setting("Else if true, it is healthy and rolled out; if not, progressing.")] = ""
+    api_version: Annotated[
+        str, setting("Group and version, such as `example.com/v1`. The expressions apply to all versions.")
+    ] = ""
+    kind: Annotated[str, setting("Kind, such as `Widget`.")] = ""
+    in_progress: Annotated[str, setting("Expression; if true, the object is progressing.")] = ""
+    failed: Annotated[str, setting("Expression; if true and `inProgress` is not, the object is unhealthy.")] = ""
+    current: Annotated[
+        str,
+        setting("Expression, evaluated last; if true, the object is healthy and rolled out, otherwise progressing."),
+    ] = ""
 
 
 def _expressions_errors(path: str, value: HealthCheckExpressions) -> Iterator[FieldError]:
@@ -68,29 +73,32 @@ class Health:
     concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between checks of a ManagedResource, and time limit of one.", lasts_at_least(15)),
+        setting("Time between two checks of a ManagedResource, and time limit of a check.", lasts_at_least(15)),
     ] = 60.0
     check_while_failing: Annotated[
         bool,
-        setting("While some objects can't be applied, check the others. `false`: check none."),
+        setting("Check the other objects while some cannot be applied. `false`: check none."),
     ] = False
     kstatus: Annotated[
         bool,
         setting(
-            "Evaluate custom resources without a rule of their own by their "
+            "Evaluate custom resources without a specific rule by their "
             "[conditions](managed-resource-status.md#custom-resources)."
         ),
     ] = False
     health_check_exprs: Annotated[
         tuple[HealthCheckExpressions, ...],
         setting(
-            "[Expressions of CEL](managed-resource-status.md#by-expressions) that evaluate custom resources. They need "
-            "the extra `cel`.",
+            "[CEL expressions](managed-resource-status.md#by-expressions) that evaluate custom resources. They "
+            "require the extra `cel`.",
             each(_expressions),
         ),
     ] = ()
     ready_condition: Annotated[
-        bool, setting("Maintain the condition [`Ready`](managed-resource-status.md#ready), which sums up the others.")
+        bool,
+        setting(
+            "Maintain the condition [`Ready`](managed-resource-status.md#ready), which summarizes the other conditions."
+        ),
     ] = False
 
 
@@ -109,7 +117,7 @@ class CSRApprover:
     node_address_types: Annotated[
         tuple[str, ...],
         setting(
-            "Addresses of a Node that its serving certificate must contain.",
+            "Types of the Node addresses that a serving certificate must contain.",
             each(one_of("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")),
         ),
     ] = ("Hostname", "InternalDNS", "ExternalDNS", "InternalIP", "ExternalIP")
@@ -120,14 +128,17 @@ class ManagedResource:
     concurrent_syncs: Annotated[int, workers()] = 5
     sync_period: Annotated[
         Duration,
-        setting("Time between reconciliations of a ManagedResource, and time limit of one.", lasts_at_least(15)),
+        setting(
+            "Time between two reconciliations of a ManagedResource, and time limit of a reconciliation.",
+            lasts_at_least(15),
+        ),
     ] = 60.0
     always_update: Annotated[bool, setting("Write all objects in each reconciliation.")] = False
     workload_removal_timeout: Annotated[
         Duration,
         setting(
-            "How long objects are not removed while [others that may need them]"
-            "(managed-resource-order.md#order-of-removal) go; `0s`: not at all.",
+            "Maximum delay of removing objects while [objects that may need "
+            "them](managed-resource-order.md#order-of-removal) are being removed; `0s`: no delay.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 600.0
@@ -145,13 +156,14 @@ class ManagedResource:
     history_limit: Annotated[
         int,
         setting(
-            "Applied versions of each ManagedResource to [keep](managed-resource-order.md#history), unless its "
-            "annotation says otherwise; `0`: none.",
+            "Number of applied versions to [keep](managed-resource-order.md#history) of each ManagedResource, "
+            "unless its annotation sets another number; `0`: none.",
             in_range(0, MOST),
         ),
     ] = 0
     restrictions: Annotated[
-        Restrictions, setting("Limits to what ManagedResources may write; see [Multi-tenancy](multi-tenancy.md).")
+        Restrictions,
+        setting("Restrictions on the objects that ManagedResources may write; see [Multi-tenancy](multi-tenancy.md)."),
     ] = field(default_factory=Restrictions)
 
 
@@ -182,7 +194,7 @@ class NodeAgentReconciliationDelay:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenInvalidator:
     enabled: Annotated[bool, setting("Run the controller; must equal `webhooks.tokenInvalidator.enabled`.")] = False
-    concurrent_syncs: Annotated[int, setting("Less than 1 means 1.")] = 5
+    concurrent_syncs: Annotated[int, setting("Values less than 1 mean 1.")] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +208,8 @@ class Controllers:
     cluster_id: Annotated[
         str,
         setting(
-            "Source cluster in the origin of objects. `<cluster>`: that of the ConfigMap "
-            "`kube-system/cluster-identity`; `<default>`: the same, empty if there is none.",
+            "Identity of the source cluster in the origin of objects. `<cluster>`: read it from the ConfigMap "
+            "`kube-system/cluster-identity`; `<default>`: the same, but empty if the ConfigMap does not exist.",
             name="clusterID",
         ),
     ] = ""
@@ -237,7 +249,7 @@ class Controllers:
         setting("Keeps pods off a Node until its critical components are ready.", alias=Alias("node")),
     ] = field(default_factory=NodeCriticalComponents)
     node_agent_reconciliation_delay: Annotated[
-        NodeAgentReconciliationDelay, setting("Spreads the work of node agents over time.")
+        NodeAgentReconciliationDelay, setting("Spreads the reconciliations of node agents over time.")
     ] = field(default_factory=NodeAgentReconciliationDelay)
     token_invalidator: Annotated[
         TokenInvalidator, setting("Invalidates static tokens of ServiceAccounts.", alias=Alias("tokenValidator"))

@@ -37,7 +37,7 @@ class Kinds:
     REFUSES_UNKNOWN_FIELDS: ClassVar[bool] = True
 
     api_groups: Annotated[tuple[str, ...], setting('API groups; `""`: the core group, `*`: all.')] = ()
-    kinds: Annotated[tuple[str, ...], setting("Kinds in these groups, as `ConfigMap`; `*`: all.")] = ()
+    kinds: Annotated[tuple[str, ...], setting("Kinds in these groups, such as `ConfigMap`; `*`: all.")] = ()
 
 
 def _kinds_errors(path: str, value: Kinds) -> Iterator[FieldError]:
@@ -73,9 +73,12 @@ class NamespaceRule:
         tuple[str, ...], setting("Namespaces of ManagedResources; empty: all.", each(_pattern), name="from")
     ] = ()
     to: Annotated[
-        tuple[str, ...], setting("Namespaces of the target cluster that they may write to.", each(_pattern))
+        tuple[str, ...],
+        setting("Namespaces of the target cluster that these ManagedResources may write to.", each(_pattern)),
     ] = ()
-    to_own: Annotated[bool, setting("They may write to the namespace with the name of their own.")] = False
+    to_own: Annotated[
+        bool, setting("Allow these ManagedResources to write to the target namespace with the same name as their own.")
+    ] = False
 
 
 def _namespace_rule_errors(path: str, value: NamespaceRule) -> Iterator[FieldError]:
@@ -94,7 +97,7 @@ class DependencyRule:
         tuple[str, ...], setting("Namespaces of ManagedResources; empty: all.", each(_pattern), name="from")
     ] = ()
     to: Annotated[
-        tuple[str, ...], setting("Namespaces of ManagedResources that they may depend on.", each(_pattern))
+        tuple[str, ...], setting("Namespaces of the ManagedResources that these may depend on.", each(_pattern))
     ] = ()
 
 
@@ -113,8 +116,8 @@ class Impersonation:
     service_account_name: Annotated[
         str,
         setting(
-            "ServiceAccount in the namespace of the ManagedResource, for those without the annotation "
-            f"`{keys.IMPERSONATED_SERVICE_ACCOUNT}`; empty: the agent's own account.",
+            "ServiceAccount, in the namespace of the ManagedResource, that writes the objects if the annotation "
+            f"`{keys.IMPERSONATED_SERVICE_ACCOUNT}` is missing; empty: the agent's own account.",
             Check("", _name_if_given),
         ),
     ] = ""
@@ -135,19 +138,19 @@ class Restrictions:
     namespaces: Annotated[
         tuple[NamespaceRule, ...],
         setting(
-            "Namespaces that objects may be in, if a rule allows it; empty: all. "
-            "A Namespace counts as being in itself.",
+            "Rules for the namespaces of objects, of which one must match; empty: all namespaces are allowed. "
+            "A Namespace counts as an object in itself.",
             each(_namespace_rule),
         ),
     ] = ()
     dependencies: Annotated[
         tuple[DependencyRule, ...],
         setting(
-            "Other namespaces with ManagedResources that they may [depend on](managed-resource-order.md#dependencies), "
-            "if a rule allows it; empty: none.",
+            "Rules for [dependencies](managed-resource-order.md#dependencies) on ManagedResources in other "
+            "namespaces, of which one must match; empty: no such dependency is allowed.",
             each(_dependency_rule),
         ),
     ] = ()
-    impersonation: Annotated[Impersonation, setting("ServiceAccounts to write as.")] = field(
+    impersonation: Annotated[Impersonation, setting("Impersonation of ServiceAccounts for writing objects.")] = field(
         default_factory=Impersonation
     )

@@ -26,7 +26,7 @@ class MetricsServer(HTTPServer):
     managed_resource_series_limit: Annotated[
         int,
         setting(
-            "ManagedResources with metrics of their own; others count in sums only.",
+            "Maximum number of ManagedResources with their own metrics; others only count in sums.",
             at_least(0, "must be non-negative"),
         ),
     ] = 1000
@@ -76,10 +76,8 @@ class ResourceManagerConfiguration(ElectingConfiguration, _Connections):
         LeaderElection, setting("Leader election of the controllers, by a Lease in the source cluster.")
     ] = field(default_factory=partial(LeaderElection, resource_name="gardener-resource-manager"))
     server: Annotated[Server, setting("Servers of the programs.")] = field(default_factory=Server)
-    controllers: Annotated[Controllers, setting("The control loops.")] = field(default_factory=Controllers)
-    webhooks: Annotated[Webhooks, setting("The admission and authorization webhooks.")] = field(
-        default_factory=Webhooks
-    )
+    controllers: Annotated[Controllers, setting("Controllers of the program.")] = field(default_factory=Controllers)
+    webhooks: Annotated[Webhooks, setting("Admission and authorization webhooks.")] = field(default_factory=Webhooks)
 
     def errors(self, _path: str) -> Iterator[FieldError]:
         if self.controllers.token_invalidator.enabled != self.webhooks.token_invalidator.enabled:

@@ -29,7 +29,7 @@ class Webhook:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CRDDeletionProtection:
     enabled: Enabled = False
-    protect_bastions: Annotated[bool, setting("Protect Bastions too.")] = False
+    protect_bastions: Annotated[bool, setting("Also protect Bastions.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,21 @@ class HighAvailabilityConfig:
     enabled: Enabled = False
     default_not_ready_toleration_seconds: Annotated[
         int | None,
-        setting("Seconds that pods tolerate a Node that is not ready; unset: not injected.", _nonnegative),
+        setting(
+            "Number of seconds that pods tolerate a Node that is not ready; unset: no toleration is injected.",
+            _nonnegative,
+        ),
     ] = None
     default_unreachable_toleration_seconds: Annotated[
-        int | None, setting("Seconds that pods tolerate an unreachable Node; unset: not injected.", _nonnegative)
+        int | None,
+        setting(
+            "Number of seconds that pods tolerate an unreachable Node; unset: no toleration is injected.", _nonnegative
+        ),
     ] = None
     behavior: Annotated[
         str,
         setting(
-            "Release of the original to follow where they differ; `seed` is 1.103.",
+            "Gardener release to follow where releases differ; `seed` is 1.103.",
             one_of("seed", "latest"),
             zero_is_unset=True,
         ),
@@ -69,7 +75,8 @@ class PodSchedulerName:
     scheduler_name: Annotated[
         str,
         setting(
-            "Scheduler of pods that name none.", required_value("must specify schedulerName when webhook is enabled")
+            "Scheduler of pods without a scheduler name.",
+            required_value("must specify schedulerName when webhook is enabled"),
         ),
     ] = "default-scheduler"
 
@@ -86,7 +93,9 @@ class Toleration:
     operator: Annotated[str, setting("`Exists` or `Equal`; empty: `Equal`.")] = ""
     value: Annotated[str, setting("Value of the taint for `Equal`.")] = ""
     effect: Annotated[str, setting("`NoSchedule`, `PreferNoSchedule` or `NoExecute`; empty: all.")] = ""
-    toleration_seconds: Annotated[int | None, setting("Seconds, only for `NoExecute`; unset: forever.")] = None
+    toleration_seconds: Annotated[
+        int | None, setting("Duration of the toleration in seconds, only for `NoExecute`; unset: unlimited.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +104,11 @@ class SystemComponentsConfig:
     node_selector: Annotated[dict[str, str], setting("Labels of Nodes for system components.", labels)] = field(
         default_factory=dict
     )
-    pod_node_selector: Annotated[dict[str, str], setting("Node selector that pods get.", labels)] = field(
+    pod_node_selector: Annotated[dict[str, str], setting("Node selector to add to pods.", labels)] = field(
         default_factory=dict
     )
     pod_tolerations: Annotated[
-        tuple[Toleration, ...], setting("Tolerations that pods get.", even_if_disabled(each(toleration)))
+        tuple[Toleration, ...], setting("Tolerations to add to pods.", even_if_disabled(each(toleration)))
     ] = ()
 
 
@@ -107,10 +116,11 @@ class SystemComponentsConfig:
 class NodeAgentAuthorizer:
     enabled: Enabled = False
     machine_namespace: Annotated[
-        str | None, setting("Namespace of Machines in the source cluster; unset: there are none.", not_empty_namespace)
+        str | None,
+        setting("Namespace of Machines in the source cluster; unset: no Machines exist.", not_empty_namespace),
     ] = None
     authorize_with_selectors: Annotated[
-        bool, setting("Let node agents list and watch only pods of their Node, by selectors of requests.")
+        bool, setting("Restrict list and watch of pods to requests with a selector for the Node of the node agent.")
     ] = False
 
 
@@ -133,7 +143,7 @@ class Webhooks:
         default_factory=PodSchedulerName
     )
     pod_topology_spread_constraints: Annotated[
-        Webhook, setting("Makes spread constraints of pods apply per rollout.")
+        Webhook, setting("Applies topology spread constraints to the pods of one ReplicaSet only.")
     ] = field(default_factory=Webhook)
     projected_token_mount: Annotated[ProjectedTokenMount, setting("Mounts projected tokens of ServiceAccounts.")] = (
         field(default_factory=ProjectedTokenMount)
@@ -147,7 +157,7 @@ class Webhooks:
     token_invalidator: Annotated[
         Webhook,
         setting(
-            "Replaces static tokens by invalid ones; must equal `controllers.tokenInvalidator`.",
+            "Replaces static tokens with invalid ones; must equal `controllers.tokenInvalidator`.",
             alias=Alias("tokenValidator"),
         ),
     ] = field(default_factory=Webhook)
@@ -157,6 +167,6 @@ class Webhooks:
     pod_kube_apiserver_load_balancing: Annotated[
         Webhook, setting("Routes pods to the API server through Istio.", name="podKubeAPIServerLoadBalancing")
     ] = field(default_factory=Webhook)
-    vpa_in_place_updates: Annotated[Webhook, setting("Lets VerticalPodAutoscalers update pods in place.")] = field(
+    vpa_in_place_updates: Annotated[Webhook, setting("Enables in-place updates by VerticalPodAutoscalers.")] = field(
         default_factory=Webhook
     )

@@ -23,12 +23,13 @@ SAME_REGION, MINIMAL_DISTANCE = STRATEGIES = ("SameRegion", "MinimalDistance")
 class Shoot:
     concurrent_syncs: Annotated[int, workers()] = 5
     candidate_determination_strategy: Annotated[
-        str, setting("Which of the Seeds that fit are candidates.", one_of(*STRATEGIES), zero_is_unset=True)
+        str,
+        setting("Strategy that selects the candidates among matching Seeds.", one_of(*STRATEGIES), zero_is_unset=True),
     ] = SAME_REGION
     progressing_seed_grace_period: Annotated[
         Duration,
         setting(
-            "Time for which a Seed stays usable after its gardenlet turns from ready to progressing; 0: none.",
+            "Time that a Seed stays usable after its gardenlet turns from ready to progressing; 0: none.",
             lasts_at_least(0, "must be non-negative"),
         ),
     ] = 300.0
@@ -42,7 +43,7 @@ class BackupBucket:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedulers:
     cache_sync_timeout: CacheSyncTimeout = 120.0
-    backup_bucket: Annotated[BackupBucket, setting("Accepted for compatibility; nothing uses it.")] = BackupBucket()
+    backup_bucket: Annotated[BackupBucket, setting("Accepted for compatibility; ignored.")] = BackupBucket()
     shoot: Annotated[Shoot, setting("Chooses Seeds for Shoots.")] = Shoot()
 
 
@@ -65,10 +66,10 @@ class SchedulerConfiguration(ElectingConfiguration, _Connections):
     server: Annotated[Server, setting("Servers of the program.")] = field(
         default_factory=partial(Server, health_probes=HTTPServer(port=10251), metrics=HTTPServer(port=19251))
     )
-    feature_gates: Annotated[dict[str, bool], setting("Accepted for compatibility; there are no feature gates.")] = (
-        field(default_factory=dict)
+    feature_gates: Annotated[dict[str, bool], setting("Accepted for compatibility; no feature gates exist.")] = field(
+        default_factory=dict
     )
-    schedulers: Annotated[Schedulers, setting("The control loops.")] = field(default_factory=Schedulers)
+    schedulers: Annotated[Schedulers, setting("Controllers of the program.")] = field(default_factory=Schedulers)
     cache_sync_timeout_path: ClassVar[str] = "schedulers.cacheSyncTimeout"
 
     @property

@@ -13,11 +13,12 @@ from process.configuration.fields import setting
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeLimit:
     api_groups: Annotated[tuple[str, ...], setting("API groups; `*`: all.", each(required_value()))] = ("*",)
-    resources: Annotated[tuple[str, ...], setting("Resources, in the plural; `*`: all.", each(required_value()))] = (
+    resources: Annotated[tuple[str, ...], setting("Resources (plural names); `*`: all.", each(required_value()))] = (
         "*",
     )
     size: Annotated[
-        str, setting("Bytes of an object at most, without status and managed fields; such as `100Ki`.", quantity)
+        str,
+        setting("Maximum size of an object in bytes, without status and managed fields, such as `100Ki`.", quantity),
     ] = ""
 
 
@@ -26,7 +27,7 @@ class Subject:
     kind: Annotated[str, setting("`User`, `Group` or `ServiceAccount`.", one_of("User", "Group", "ServiceAccount"))] = (
         "User"
     )
-    name: Annotated[str, setting("Its name.", required_value())] = ""
+    name: Annotated[str, setting("Name of the subject.", required_value())] = ""
     namespace: Annotated[str, setting("Namespace of a ServiceAccount.")] = ""
 
 
@@ -34,9 +35,14 @@ class Subject:
 class Garden:
     size_limits: Annotated[
         tuple[SizeLimit, ...],
-        setting("How large objects of the garden API, but ShootStates, may be; of several limits the smallest counts."),
+        setting(
+            "Maximum sizes of objects of the garden API, except ShootStates. If several limits match, the "
+            "smallest applies."
+        ),
     ] = ()
-    unrestricted_subjects: Annotated[tuple[Subject, ...], setting("Who may write objects of any size.")] = ()
+    unrestricted_subjects: Annotated[
+        tuple[Subject, ...], setting("Users, groups and ServiceAccounts that may write objects of any size.")
+    ] = ()
 
     @property
     def enabled(self) -> bool:
@@ -46,11 +52,12 @@ class Garden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedAuthorizer:
-    enabled: Annotated[bool, setting("Whether it answers API servers that are configured to ask it.")] = True
+    enabled: Annotated[bool, setting("Serve authorization requests of API servers.")] = True
     authorize_with_selectors: Annotated[
         bool,
         setting(
-            "Whether lists must have a selector for the Seed; `false` for API servers before 1.32, which pass none on."
+            "Require a selector for the Seed in list requests. Set to `false` for API servers before 1.32, "
+            "which do not pass selectors to authorizers."
         ),
     ] = True
 
@@ -59,7 +66,7 @@ class SeedAuthorizer:
 class Webhooks:
     garden: Annotated[Garden, setting("Defaults and validates the garden API.")] = field(default_factory=Garden)
     seed_authorizer: Annotated[
-        SeedAuthorizer, setting("Says which requests of gardenlets are about what belongs to their Seeds.")
+        SeedAuthorizer, setting("Authorizes requests of gardenlets for objects that belong to their Seeds.")
     ] = field(default_factory=SeedAuthorizer)
 
 
@@ -81,8 +88,7 @@ class Server(CommonServer, _HTTPSServer):
     tokens: Annotated[
         HTTPServer,
         setting(
-            "HTTPS server of [tokens](workload-identity.md), with the certificate of the webhooks. Port 0: there is"
-            " none."
+            "HTTPS server of [tokens](workload-identity.md), with the certificate of the webhooks. Port 0: disabled."
         ),
     ] = field(default_factory=HTTPServer)
 
@@ -90,15 +96,17 @@ class Server(CommonServer, _HTTPSServer):
 @dataclass(frozen=True, kw_only=True)
 class _Connections:
     runtime_client_connection: Annotated[
-        ClientConnection, setting("Connection to the cluster that the server runs in, with its certificates.")
+        ClientConnection,
+        setting("Connection to the cluster in which the server runs and that stores its certificates."),
     ] = field(default_factory=ClientConnection)
     garden_client_connection: Annotated[
-        ClientConnection, setting("Connection to the garden cluster; without a kubeconfig it is the runtime cluster.")
+        ClientConnection,
+        setting("Connection to the garden cluster; without a kubeconfig, the runtime cluster is used."),
     ] = field(default_factory=ClientConnection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GardenWebhooksConfiguration(Configuration, _Connections):
     server: Annotated[Server, setting("Servers of the program.")] = field(default_factory=Server)
-    webhooks: Annotated[Webhooks, setting("The webhooks.")] = field(default_factory=Webhooks)
+    webhooks: Annotated[Webhooks, setting("Webhooks of the program.")] = field(default_factory=Webhooks)
     cache_sync_timeout: CacheSyncTimeout = 120.0

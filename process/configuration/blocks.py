@@ -38,19 +38,19 @@ Enabled = Annotated[bool, setting("")]
 """Switch of a block; the reference documents it above the block's table."""
 BindAddress = Annotated[str, setting("Address to listen on, IPv6 without brackets; empty: all.")]
 Port = Annotated[int, setting("Port to listen on.", port, zero_is_unset=True)]
-LogLevel = Annotated[str, setting("Lowest level that is logged.", one_of(*LOG_LEVELS), zero_is_unset=True)]
+LogLevel = Annotated[str, setting("Minimum level of logged messages.", one_of(*LOG_LEVELS), zero_is_unset=True)]
 LogFormat = Annotated[str, setting("Format of log lines.", one_of(*LOG_FORMATS), zero_is_unset=True)]
 GracefulShutdownTimeout = Annotated[
     Duration,
     setting(
-        "Time to stop after SIGTERM or SIGINT; then the exit code is 1.",
+        "Time to stop after SIGTERM or SIGINT; after that, the process exits with code 1.",
         lasts_at_least(0, "must be non-negative"),
     ),
 ]
 CacheSyncTimeout = Annotated[
     Duration,
     setting(
-        "Time to fill the caches; then the process exits.",
+        "Time to fill the caches; after that, the process exits.",
         lasts_at_least(0, "must be non-negative"),
         zero_is_unset=True,
     ),
@@ -67,7 +67,7 @@ class ClientConnection:
     accept_content_types: Annotated[str, setting("Ignored; JSON is always used.")] = ""
     content_type: Annotated[str, setting("Ignored; JSON is always used.")] = ""
     qps: Annotated[
-        float, setting("Requests a second of the whole connection; negative: no limit.", zero_is_unset=True)
+        float, setting("Requests per second over the whole connection; negative: no limit.", zero_is_unset=True)
     ] = 100.0
     burst: Annotated[
         int, setting("Requests beyond `qps` after idle time.", at_least(0, "must be non-negative"), zero_is_unset=True)
@@ -81,19 +81,24 @@ class ClientConnection:
         ),
     ] = ()
     cache_resync_period: Annotated[
-        Duration, setting("How often all cached objects are processed again.", lasts_at_least(10))
+        Duration, setting("Time between two reconciliations of all cached objects.", lasts_at_least(10))
     ] = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:
-    leader_elect: Annotated[bool, setting("Elect a leader; if false, each replica acts as one.")] = True
+    leader_elect: Annotated[bool, setting("Elect a leader. If false, each replica acts as leader.")] = True
     lease_duration: Annotated[
         Duration,
-        setting("Time after which a leader that does not renew is replaced.", longer_than_zero, zero_is_unset=True),
+        setting(
+            "Time without renewal after which another replica takes over the Lease.",
+            longer_than_zero,
+            zero_is_unset=True,
+        ),
     ] = 15.0
     renew_deadline: Annotated[
-        Duration, setting("Time after which a leader that can't renew stops.", longer_than_zero, zero_is_unset=True)
+        Duration,
+        setting("Time after which a leader that cannot renew the Lease stops.", longer_than_zero, zero_is_unset=True),
     ] = 10.0
     retry_period: Annotated[
         Duration, setting("Time between attempts to get or renew the Lease.", longer_than_zero, zero_is_unset=True)
@@ -133,13 +138,13 @@ class TLS:
     client_ca_file: Annotated[
         str,
         setting(
-            "Certificates, PEM, of the authorities of client certificates. Who shows none of theirs gets no answer, but"
-            " for conversions. Empty: everybody does.",
+            "CA certificates (PEM) for client certificates. Clients without a valid certificate get 401, "
+            "except for conversions. Empty: no client certificate is required.",
             name="clientCAFile",
         ),
     ] = ""
     client_names: Annotated[
-        tuple[str, ...], setting("Common names that a client certificate may have; empty: any.", each(required_value()))
+        tuple[str, ...], setting("Allowed common names of client certificates; empty: any.", each(required_value()))
     ] = ()
 
     def errors(self, path: str) -> Iterator[FieldError]:
@@ -164,13 +169,17 @@ class Tracing:
     endpoint: Annotated[
         str,
         setting(
-            "URL of a collector for OTLP over HTTP; `/v1/traces` is added if it has no path.",
+            "URL of an OTLP collector (HTTP); `/v1/traces` is appended if the URL has no path.",
             http_url,
             zero_is_unset=True,
         ),
     ] = "http://localhost:4318"
     sampling_rate_per_million: Annotated[
-        int, setting("Traces recorded per million of those that start here; for others, their origin decides.", share)
+        int,
+        setting(
+            "Number of recorded traces per million that start in this process; for other traces, their origin decides.",
+            share,
+        ),
     ] = 10_000
 
 

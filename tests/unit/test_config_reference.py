@@ -41,8 +41,13 @@ def test_inserting_keeps_what_stands_around_the_reference() -> None:
 def test_items_show_type_or_default_rules_and_other_names() -> None:
     text = reference(DEFAULTS)
     items = text.splitlines()
-    assert "- `cacheResyncPeriod` (`24h`): How often all cached objects are processed again. At least 10s." in items
-    assert "- `tolerationSeconds` (integer): Seconds, only for `NoExecute`; unset: forever." in items
+    assert (
+        "- `cacheResyncPeriod` (`24h`): Time between two reconciliations of all cached objects. At least 10s." in items
+    )
+    assert (
+        "- `tolerationSeconds` (integer): Duration of the toleration in seconds, only for `NoExecute`; unset: unlimited."
+        in items
+    )
     assert any(i.startswith("- `audiences` (list of strings, `[\"gardener\"]`): ") and i.endswith("Each: required.") for i in items)  # fmt: skip
     assert any(i.startswith("- `nodeSelector` (map of strings): ") for i in items), "empty by default"
     assert "Greater than or equal to 0 (even if disabled)." in text
