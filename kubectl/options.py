@@ -29,8 +29,8 @@ class OneOf(click.Choice[E]):
 
 # --- output and waiting
 
-output = click.option("--output", "-o", "form", type=OneOf(Output), help="Another form of output.")
-form = click.option("--output", "-o", "form", type=OneOf(Form), help="Another form of output.")
+output = click.option("--output", "-o", "form", type=OneOf(Output), help="Output format.")
+form = click.option("--output", "-o", "form", type=OneOf(Form), help="Output format.")
 
 
 def timeout(default: str) -> Callable[[F], F]:
@@ -39,7 +39,7 @@ def timeout(default: str) -> Callable[[F], F]:
         metavar="DURATION",
         default=default,
         show_default=True,
-        help="For how long to wait, such as 90s or 5m.",
+        help="Maximum time to wait, such as 90s or 5m.",
     )
 
 
@@ -52,21 +52,19 @@ def seconds_of(duration: str) -> float:
 
 # --- cluster and namespace
 
-namespace = click.option("--namespace", "-n", metavar="NAME", help="Namespace; default: that of the context.")
-context = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+namespace = click.option("--namespace", "-n", metavar="NAME", help="Namespace; default: namespace of the context.")
+context = click.option("--context", metavar="NAME", help="Context in the kubeconfig.")
 kubeconfig = click.option(
     "--kubeconfig", type=FILE, metavar="FILE", help="Path of the kubeconfig; default: $KUBECONFIG, or ~/.kube/config."
 )
-user = click.option("--as", "user", metavar="USER", help="Act as this user, or ServiceAccount.")
-groups = click.option(
-    "--as-group", "groups", multiple=True, metavar="GROUP", help="And in this group; may be given several times."
-)
+user = click.option("--as", "user", metavar="USER", help="User or ServiceAccount to impersonate.")
+groups = click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable.")
 target = click.option(
     "--target-kubeconfig",
     "target",
     type=FILE,
     metavar="FILE",
-    help="Kubeconfig of the cluster that the objects are applied to, if it is another one.",
+    help="Kubeconfig of the target cluster, if objects are applied to another cluster.",
 )
 cluster = (namespace, context, kubeconfig, user, groups)
 

@@ -5,10 +5,10 @@ from typing import Never
 from kubectl.plugin import Plugin
 
 COMMANDS = {
-    "why": "Show what an object waits for, what is wrong with it, and what comes next.",
+    "why": "Explain why an object waits or fails, and show the next steps.",
     "flow": "Show the tasks of the running or last flow of a Shoot or Seed, over time.",
-    "diff": "Show what the next reconciliation of a Shoot would change.",
-    "kubeconfig": "Make a kubeconfig for a Shoot, valid for a short time.",
+    "diff": "Show the changes of the next reconciliation of a Shoot.",
+    "kubeconfig": "Create a short-lived kubeconfig for a Shoot.",
 }
 
 PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")
@@ -18,7 +18,7 @@ PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")
 def app() -> None:
     """Inspect a garden, and get access to its Shoots.
 
-    Data goes to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 the command line is wrong.
+    Prints data to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 invalid command line.
     """
 
 

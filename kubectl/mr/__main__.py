@@ -5,27 +5,27 @@ from typing import Never
 from kubectl.plugin import Plugin
 
 COMMANDS = {
-    "get": "List ManagedResources and what state they are in.",
-    "describe": "Show all about one, and what to do about what is wrong.",
-    "tree": "Show Secrets, objects and what these own, with health.",
-    "trace": "Find out where an object comes from.",
-    "diff": "Compare what is asked for with what is there.",
-    "history": "List the applied versions that are kept.",
-    "rollback": "Have a kept version applied again.",
-    "events": "Show their Events, the newest last.",
-    "logs": "Show what the agent has logged about one.",
+    "get": "List ManagedResources with their state.",
+    "describe": "Show details of a ManagedResource, with remedies for problems.",
+    "tree": "Show Secrets, objects and their dependents, with health.",
+    "trace": "Find the ManagedResource and Secret of an object.",
+    "diff": "Compare desired objects with those in the cluster.",
+    "history": "List the stored revisions of a ManagedResource.",
+    "rollback": "Apply a stored revision again.",
+    "events": "Show Events of ManagedResources, the newest last.",
+    "logs": "Show log entries of the agent about a ManagedResource.",
     "stats": "Count ManagedResources, objects and bytes.",
-    "check": "See whether the cluster has all that is needed.",
-    "create": "Make a ManagedResource out of manifests.",
+    "check": "Check whether the cluster meets all prerequisites.",
+    "create": "Create a ManagedResource from manifests.",
     "delete": "Delete ManagedResources with their Secrets and objects.",
-    "reconcile": "Have ManagedResources looked at now.",
-    "suspend": "Have ManagedResources left alone for a while.",
-    "resume": "Have ManagedResources reconciled again.",
-    "wait": "Wait until ManagedResources are ready, or gone.",
+    "reconcile": "Reconcile ManagedResources immediately.",
+    "suspend": "Suspend the reconciliation of ManagedResources.",
+    "resume": "Resume the reconciliation of ManagedResources.",
+    "wait": "Wait until ManagedResources are ready or deleted.",
     "decode": "Print the manifests in a Secret or file.",
-    "encode": "Make Secrets out of manifests, compressed.",
-    "render": "Print what would be applied; needs no cluster.",
-    "admit": "Show what webhooks would do; needs no cluster.",
+    "encode": "Create compressed Secrets from manifests.",
+    "render": "Print the objects to apply; works without a cluster.",
+    "admit": "Show changes by webhooks; works without a cluster.",
 }
 
 PLUGIN = Plugin("mr", COMMANDS, package="kubectl.mr.commands")
@@ -36,8 +36,8 @@ load = PLUGIN.load
 def app() -> None:
     """Inspect and control ManagedResources.
 
-    Data goes to stdout, progress to stderr. Exit codes: 0 all well, 1 not (diff: there are differences; check:
-    something is wrong), 2 the command line is wrong (diff: the comparison failed).
+    Prints data to stdout, progress to stderr. Exit codes: 0 success, 1 failure (diff: there are differences; check: a
+    problem was found), 2 invalid command line (diff: the comparison failed).
     """
 
 

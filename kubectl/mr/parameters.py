@@ -21,15 +21,15 @@ def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: s
 
 # --- selection of ManagedResources
 
-name = click.argument("name", help="The ManagedResource.", shell_complete=complete_name)
+name = click.argument("name", help="Name of the ManagedResource.", shell_complete=complete_name)
 names = click.argument(
-    "names", nargs=-1, metavar="[NAME]...", help="The ManagedResources.", shell_complete=complete_name
+    "names", nargs=-1, metavar="[NAME]...", help="Names of the ManagedResources.", shell_complete=complete_name
 )
-all_here = click.option("--all", "all_here", is_flag=True, help="All ManagedResources of the namespace.")
+all_here = click.option("--all", "all_here", is_flag=True, help="Select all ManagedResources of the namespace.")
 
 
 def all_namespaces(parameter: str) -> Callable[[F], F]:
-    return click.option("--all-namespaces", "-A", parameter, is_flag=True, help="All namespaces.")
+    return click.option("--all-namespaces", "-A", parameter, is_flag=True, help="Select all namespaces.")
 
 
 # --- manifests
@@ -41,7 +41,7 @@ paths = click.option(
     type=FILE,
     multiple=True,
     metavar="DIR|FILE",
-    help="Manifests; may be given several times, - is standard input.",
+    help="Manifests to read; repeatable; - for standard input.",
 )
 
 
@@ -54,7 +54,7 @@ def required_paths(metavar: str) -> Callable[[F], F]:
         multiple=True,
         required=True,
         metavar=metavar,
-        help="Manifests; may be given several times.",
+        help="Manifests to read; repeatable.",
     )
 
 
@@ -65,9 +65,11 @@ kustomizations = click.option(
     type=FILE,
     multiple=True,
     metavar="DIR",
-    help="Manifests that a kustomization builds.",
+    help="Kustomization to build manifests from; repeatable.",
 )
 form_of_objects = click.option(
-    "--output", "-o", "form", type=OneOf(Form), default=Form.YAML.value, show_default=True, help="The form of output."
+    "--output", "-o", "form", type=OneOf(Form), default=Form.YAML.value, show_default=True, help="Output format."
 )
-wait = click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until they are ready.")
+wait = click.option(
+    "--wait/--no-wait", default=True, show_default=True, help="Wait until the ManagedResources are ready."
+)

@@ -6,8 +6,8 @@ from kubectl.plugin import Plugin
 
 COMMANDS = {
     "history": "List the revisions of a ManagedSeedSet's templates, or show one.",
-    "undo": "Go back to former templates.",
-    "status": "Show whether all replicas are as they are to be, or wait for that.",
+    "undo": "Roll back to previous templates.",
+    "status": "Show whether all replicas are ready and updated, or wait for that.",
 }
 
 PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets")
@@ -17,7 +17,7 @@ PLUGIN = Plugin("mss", COMMANDS, package="kubectl.seed_sets")
 def app() -> None:
     """Show the progress of updates of ManagedSeedSets, and undo them.
 
-    Data goes to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 the command line is wrong.
+    Prints data to stdout, all else to stderr. Exit codes: 0 success, 1 failure, 2 invalid command line.
     """
 
 

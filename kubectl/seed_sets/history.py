@@ -15,11 +15,14 @@ from kubectl.style import GREEN, Line, Word, age, table
 
 @click.command
 @reading.name
-@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Show the templates of this one, as YAML.")
+@click.option(
+    "--revision", type=click.IntRange(min=1), metavar="N", help="Show the templates of this revision, as YAML."
+)
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, revision: int | None) -> None:
-    """The newest comes last: all replicas get it. The label controller-revision-hash of each Shoot shows the revision
-    that it has now. The cause is the annotation kubernetes.io/change-cause of the set at that time.
+    """Lists the newest revision last, which is applied to all replicas. The label controller-revision-hash of each
+    Shoot shows its current revision. The cause is the annotation kubernetes.io/change-cause of the set when the
+    revision was created.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

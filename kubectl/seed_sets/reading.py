@@ -23,7 +23,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
     return names_of(MANAGED_SEED_SETS, ctx.params, incomplete)
 
 
-name = click.argument("name", help="The ManagedSeedSet.", shell_complete=_complete_name)
+name = click.argument("name", help="Name of the ManagedSeedSet.", shell_complete=_complete_name)
 
 
 async def seed_set_of(session: Session, name: str) -> Object:

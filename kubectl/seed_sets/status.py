@@ -20,7 +20,7 @@ _INTERVAL = 1.0
 @options.timeout("1h")
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, watch: bool, timeout: str) -> int:
-    """The exit code is 0 if all replicas are ready and updated, as far as the partition requires it, else 1."""
+    """Exit code 0: all replicas are ready and updated, as far as the partition requires it, 1: otherwise."""
     deadline, last = time.monotonic() + seconds_of(timeout), ""
     while True:
         seed_set = await reading.seed_set_of(session, name)

@@ -16,12 +16,16 @@ from kubectl.session import Session, on_cluster
 @click.command
 @reading.name
 @click.option(
-    "--to-revision", "to", type=click.IntRange(min=1), metavar="N", help="Which one; default: that before the newest."
+    "--to-revision",
+    "to",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Revision to roll back to; default: the one before the newest.",
 )
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, to: int | None) -> None:
-    """The numbers are those of kubectl mss history. Only the templates and the cause of the change are written; the
-    cause is that of the revision.
+    """Rolls back to a revision of kubectl mss history. Writes only the templates and the cause of the change, which is
+    the cause of that revision.
     """
     seed_set = await reading.seed_set_of(session, name)
     revisions = await reading.revisions_of(session, seed_set)

@@ -9,8 +9,8 @@ seed = click.option(
     "target",
     type=options.FILE,
     metavar="FILE",
-    help="Kubeconfig of the cluster of the Seed, if it is not the garden.",
+    help="Kubeconfig of the seed cluster, if it is not the garden cluster.",
 )
 gardenlet = click.option(
-    "--gardenlet", "url", metavar="URL", help="Where the gardenlet serves its metrics, to ask it directly."
+    "--gardenlet", "url", metavar="URL", help="URL of the gardenlet's metrics server, to send the request directly."
 )

@@ -27,17 +27,17 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 @click.command
-@click.argument("name", metavar="SHOOT", help="Its name.", shell_complete=_complete_name)
+@click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=_complete_name)
 @asking.seed
 @asking.gardenlet
 @options.form
 @on_cluster(target=False, error_code=_FAILED)
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> int:
-    """Shows objects of the garden, of the seed, and of the Shoot as the resource manager applies them. Nothing is
-    written, and values of Secrets are not shown. Exit code 0: no difference, 1: differences, 2: something can't be
-    written, or is unknown.
+    """Shows objects of the garden, of the seed, and of the Shoot as applied by the resource manager. Writes nothing,
+    and hides values of Secrets. Exit code 0: no differences, 1: differences, 2: an object cannot be written, or is
+    unknown.
 
-    The request goes to the gardenlet, as by `flow`, with the same rights.
+    Sends the request to the gardenlet like kubectl gardener flow, and requires the same permissions.
     """
     own = session.key(name)
     async with gardenlet_of(session, url) as gardenlet:

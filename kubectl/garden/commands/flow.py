@@ -28,15 +28,15 @@ _COLORS = {
 
 
 @click.command
-@click.argument("name", metavar="SHOOT", help="Its name, or seed/NAME.")
+@click.argument("name", metavar="SHOOT", help="Name of the Shoot, or seed/NAME.")
 @asking.seed
 @asking.gardenlet
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> None:
-    """Shows the time of each task, what it waits for, errors, and what to do. The running flow is shown, else the last
-    one; -o json has both. The request goes to the gardenlet through the API server of the seed: you need the right to
-    get Leases, Pods and pods/proxy in its namespace garden.
+    """Shows the duration of each task, its dependencies, errors, and remedies. Shows the running flow, or the last one
+    if none is running; -o json contains both. Sends the request to the gardenlet through the API server of the seed,
+    which requires the permission to get Leases, Pods and pods/proxy in its namespace garden.
     """
     resource, own = _asked_for(session, name)
     async with gardenlet_of(session, url) as gardenlet:

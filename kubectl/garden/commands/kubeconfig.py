@@ -26,19 +26,23 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 @click.command
-@click.argument("name", metavar="SHOOT", help="Its name.", shell_complete=_complete_name)
-@click.option("--viewer", is_flag=True, help="One that reads all but Secrets, instead of an administrator's.")
+@click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=_complete_name)
+@click.option(
+    "--viewer",
+    is_flag=True,
+    help="Create a kubeconfig with read access, except for Secrets, instead of an administrator's.",
+)
 @click.option(
     "--expiration",
     metavar="DURATION",
     default="1h",
     show_default=True,
-    help="How long it is valid, from 10m to 24h; a shorter or longer time is made to fit.",
+    help="Validity, from 10m to 24h; other durations are set to the nearest limit.",
 )
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
-    """The kubeconfig goes to stdout, its expiry to stderr. It holds a private key: write it to a file that no one
-    else can read. You need the right to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
+    """Prints the kubeconfig to stdout, and its expiry to stderr. It contains a private key: write it to a file that
+    only you can read. Requires the permission to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
     """
     lifetime = timedelta(seconds=seconds_of(expiration))
     client = session.source.client

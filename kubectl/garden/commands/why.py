@@ -40,18 +40,21 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 @click.command
-@click.argument("kind", metavar="KIND", help="Such as shoot, seed, project.", shell_complete=_complete_kind)
+@click.argument(
+    "kind", metavar="KIND", help="Kind of the object, such as shoot, seed, project.", shell_complete=_complete_kind
+)
 @click.argument("name", metavar="[NAME]", required=False, default="", shell_complete=_complete_name)
 @asking.seed
 @asking.gardenlet
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, kind: str, name: str, url: str | None, form: Form | None) -> None:
-    """KIND/NAME is one word or two. Most important first: what is blocked, problems, next steps; after an arrow, the
-    remedy. Nothing is written. Objects that you may not read are named on stderr.
+    """Accepts KIND/NAME as one argument or two. Lists the most important findings first: what is blocked, problems,
+    next steps; after an arrow, the remedy. Writes nothing. Lists objects that you may not read on stderr.
 
-    For a Shoot or Seed, the gardenlet adds the object that each task of its operation waits for, if you name it or
-    its cluster. For a Shoot that is being deleted, the cluster shows the objects that are going, and what holds them.
+    For a Shoot or Seed, the gardenlet reports the object that each task of the operation waits for, if you specify the
+    gardenlet or its cluster. For a Shoot in deletion, the seed cluster shows the remaining objects and their
+    finalizers.
     """
     resource, own = _asked_for(session, kind, name)
     reader, now = Reader(session.source.client), datetime.now(UTC)

@@ -49,25 +49,27 @@ _TEMPLATES = {
 
 @click.command
 @parameters.required_paths("OBJECT")
-@click.option("--config", type=options.FILE, required=True, metavar="FILE", help="The configuration of the webhooks.")
+@click.option("--config", type=options.FILE, required=True, metavar="FILE", help="Configuration file of the webhooks.")
 @click.option(
     "--namespace-file",
     "namespace_files",
     type=options.FILE,
     multiple=True,
     metavar="FILE",
-    help="The Namespace, and whatever else webhooks look up in a cluster.",
+    help="Namespace, and other objects that webhooks read from a cluster; repeatable.",
 )
-@click.option("--old", type=options.FILE, metavar="FILE", help="The objects as they were: asks about an update.")
+@click.option(
+    "--old", type=options.FILE, metavar="FILE", help="Previous version of the objects, to simulate an update."
+)
 @click.option(
     "--mode",
     type=options.OneOf(Mode),
     default=Mode.RUNTIME.value,
     show_default=True,
-    help="Whose selectors to use.",
+    help="Installation mode, which determines the selectors.",
 )
 @click.option(
-    "--output", "-o", "form", type=options.OneOf(Form), help="Print what becomes of the objects, instead of changes."
+    "--output", "-o", "form", type=options.OneOf(Form), help="Print the resulting objects instead of changes."
 )
 def command(
     *,
@@ -78,7 +80,7 @@ def command(
     mode: Mode,
     form: Form | None,
 ) -> None:
-    """The pod that a workload would create is shown, too. Exit code 1: something is refused."""
+    """Also shows the pod that a workload would create. Exit code 1: at least one object is refused."""
 
     def work() -> int:
         objects = files.objects_in(files.read(paths))

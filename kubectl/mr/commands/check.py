@@ -51,9 +51,9 @@ class Finding:
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> int:
-    """Checks ManagedResources in one namespace, or with -A in all; agents in all, if there is none in this one.
+    """Checks ManagedResources in one namespace, or with -A in all; agents in all namespaces, if this one has none.
 
-    Exit code 1: something is wrong, or can't be checked.
+    Exit code 1: a check failed or was not possible.
     """
     found = await _all(session, "" if all_namespaces else session.namespace)
     if form is not None:

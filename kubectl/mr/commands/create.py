@@ -34,7 +34,7 @@ class DryRun(StrEnum):
 
 
 @click.command
-@click.argument("name", help="What it is to be called, and its Secret.")
+@click.argument("name", help="Name of the ManagedResource and its Secret.")
 @parameters.paths
 @parameters.kustomizations
 @click.option(
@@ -42,13 +42,17 @@ class DryRun(StrEnum):
     "resource_class",
     metavar="NAME",
     default="",
-    help="Which agent is to look after it; default: the usual one.",
+    help="Class of the ManagedResource, which selects the agent; default: none.",
 )
-@click.option("--keep-objects", is_flag=True, help="Keep the objects when it is deleted.")
-@click.option("--immutable", is_flag=True, help="Make the Secret immutable, with the hash of its content in its name.")
-@click.option("--update", is_flag=True, help="Change it if it exists.")
-@click.option("--dry-run", type=options.OneOf(DryRun), help="Only print what would be created, or what it would do.")
-@click.option("--wait", is_flag=True, help="Wait until it is ready.")
+@click.option("--keep-objects", is_flag=True, help="Keep the objects when the ManagedResource is deleted.")
+@click.option("--immutable", is_flag=True, help="Make the Secret immutable, with a hash of the content in its name.")
+@click.option("--update", is_flag=True, help="Update the ManagedResource if it exists.")
+@click.option(
+    "--dry-run",
+    type=options.OneOf(DryRun),
+    help="Only print the objects that would be created (client), or the changes (server).",
+)
+@click.option("--wait", is_flag=True, help="Wait until the ManagedResource is ready.")
 @options.timeout("5m")
 @on_cluster()
 async def command(
@@ -65,11 +69,11 @@ async def command(
     wait: bool,
     timeout: str,
 ) -> int:
-    """A directory with a kustomization is built by kustomize or kubectl; of any other, all files *.yaml, *.yml, *.json
-    are used.
+    """Builds a directory with a kustomization by kustomize or kubectl; uses all files *.yaml, *.yml and *.json of other
+    directories.
 
-    With --dry-run client the manifests of Secret and ManagedResource are printed, with --dry-run server what the agent
-    would do to the objects, as by kubectl mr diff.
+    With --dry-run client, prints the manifests of Secret and ManagedResource; with --dry-run server, prints the changes
+    to the objects like kubectl mr diff.
     """
     patience = seconds_of(timeout)
     if not paths and not kustomizations:

@@ -29,11 +29,10 @@ Values = Mapping[str, bytes]
 @options.form
 @options.all_of(options.cluster)
 def command(*, what: str, form: Form | None, **cluster: Any) -> None:
-    """Text comes as it was written, comments included; with -o, objects as they are understood.
+    """Prints the original text, including comments; with -o, prints the parsed objects.
 
-    A file is a compressed stream (*.br), or a manifest of a Secret. For a revision, the manifests of that time are
-    shown.
-    Secret values are shown.
+    A file is a compressed stream (*.br), or a manifest of a Secret. For a Secret of a revision, prints the manifests of
+    that revision. Secret values are not masked.
     """
     path = Path(what)
     if path == files.STANDARD_INPUT or path.is_file():

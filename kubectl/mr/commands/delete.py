@@ -25,13 +25,14 @@ from kubectl.style import counted
 @click.command
 @parameters.names
 @click.option("--keep-objects", is_flag=True, help="Leave the objects in the cluster.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until all is gone.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until all objects are deleted.")
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, names: Sequence[str], keep_objects: bool, wait: bool, timeout: str) -> int:
-    """Secrets that another ManagedResource names stay. Exit code 1: not all is gone, and the message names the rest.
+    """Keeps Secrets that another ManagedResource references. Exit code 1: not everything is deleted; the message lists
+    the rest.
 
-    It can be called again for one that is being deleted already.
+    Can be repeated for a ManagedResource in deletion.
     """
     patience = seconds_of(timeout)
     if not names:

@@ -32,7 +32,7 @@ _EVENTS = 10
 @options.form
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
-    """Objects are read to show their current health."""
+    """Reads the objects to show their current health."""
     managed_resource = await managed_resources.named(session, name)
     contents = await _contents(session, managed_resource)
     manifests = None if contents is None else contents.manifests()

@@ -32,13 +32,14 @@ async def command(
     kustomizations: Sequence[Path],
     form: Form | None,
 ) -> int:
-    """Exit code 0: no difference, 1: differences, 2: something could not be applied, or could not be determined.
+    """Exit code 0: no differences, 1: differences, 2: an object cannot be applied, or its difference cannot be
+    determined.
 
-    With -f or -k it is a preview: what would be created, changed, taken over and removed if NAME held exactly these
-    manifests. It need not exist.
+    With -f or -k, previews the objects that would be created, changed, adopted and deleted if NAME contained exactly
+    these manifests. NAME does not have to exist.
 
-    Values of Secrets are masked. You need the permission to create and update the objects: the API server gets dry runs
-    of these writes, and changes nothing.
+    Masks values of Secrets. Requires the permission to create and update the objects: the API server receives these
+    writes as dry runs, and changes nothing.
     """
     if paths or kustomizations:
         managed_resource, secrets = await _made_of(session, name, files.read(paths or (), kustomizations or ()))

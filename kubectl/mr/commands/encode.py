@@ -20,16 +20,16 @@ from kubectl.style import counted, size
     nargs=-1,
     required=True,
     metavar="FILE...",
-    help="Files, directories, kustomizations; - is standard input.",
+    help="Files, directories or kustomizations; - for standard input.",
 )
 @click.option("--name", required=True, metavar="NAME", help="Name of the Secret.")
-@click.option("--namespace", "-n", metavar="NAME", default="", help="Its namespace.")
-@click.option("--immutable", is_flag=True, help="Make it immutable, with the hash of its content in its name.")
+@click.option("--namespace", "-n", metavar="NAME", default="", help="Namespace of the Secret.")
+@click.option("--immutable", is_flag=True, help="Make the Secret immutable, with a hash of the content in its name.")
 @parameters.form_of_objects
 def command(*, paths: Sequence[Path], name: str, namespace: str, immutable: bool, form: Form) -> None:
-    """Content that does not fit into a Secret of 1 MiB is split into several, with numbers in their names.
+    """Splits content that exceeds a Secret of 1 MiB into several Secrets, with numbers in their names.
 
-    Needs no cluster. Documents are read first, so a typo is found here and not by the agent.
+    Works without a cluster. Parses the documents first, to find errors before the agent does.
     """
 
     def work() -> None:

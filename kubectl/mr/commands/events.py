@@ -20,15 +20,17 @@ from kubectl.style import GREEN, YELLOW, Line, Word, age, table
 
 
 @click.command
-@click.argument("name", required=False, help="Only of this one.", shell_complete=parameters.complete_name)
+@click.argument(
+    "name", required=False, help="Only Events of this ManagedResource.", shell_complete=parameters.complete_name
+)
 @parameters.all_namespaces("all_namespaces")
-@click.option("--objects", is_flag=True, help="Also the Events of its objects; needs a NAME.")
+@click.option("--objects", is_flag=True, help="Also show Events of its objects; requires a NAME.")
 @options.output
 @on_cluster()
 async def command(
     session: Session, *, name: str | None, all_namespaces: bool, objects: bool, form: Output | None
 ) -> None:
-    """The API server forgets Events after an hour, unless it is configured otherwise."""
+    """API servers delete Events after an hour, unless configured otherwise."""
     if objects and name is None:
         raise click.BadParameter("needs the NAME of a ManagedResource", param_hint="--objects")
     if name is not None:

@@ -25,18 +25,20 @@ _SHORT_MESSAGE = 120
 
 
 @click.command
-@click.argument("names", nargs=-1, metavar="[NAME]...", help="Only these.", shell_complete=parameters.complete_name)
+@click.argument(
+    "names", nargs=-1, metavar="[NAME]...", help="Only these ManagedResources.", shell_complete=parameters.complete_name
+)
 @parameters.all_namespaces("all_namespaces")
 @click.option(
     "--status",
     type=options.OneOf(StateFilter),
     multiple=True,
-    help="Only those in this state; may be given several times.",
+    help="Only ManagedResources in this state; repeatable.",
 )
-@click.option("--selector", "-l", metavar="LABELS", default="", help="Only those with these labels.")
-@click.option("--watch", "-w", is_flag=True, help="Go on and show what changes.")
+@click.option("--selector", "-l", metavar="LABELS", default="", help="Only ManagedResources with these labels.")
+@click.option("--watch", "-w", is_flag=True, help="Watch for changes after listing.")
 @options.output
-@click.option("--headers/--no-headers", default=True, show_default=True, help="With a first line of names.")
+@click.option("--headers/--no-headers", default=True, show_default=True, help="Print column headers.")
 @on_cluster(target=False)
 async def command(
     session: Session,
@@ -49,7 +51,7 @@ async def command(
     form: Output | None,
     headers: bool,
 ) -> int:
-    """`failed` are all that are not applied or not healthy."""
+    """The state `failed` includes all ManagedResources that are not applied or not healthy."""
     chosen = _Chosen(names, status, selector)
     view = _View(with_namespace=all_namespaces, wide=form is Output.WIDE, headers=headers)
     where = "" if all_namespaces else session.namespace

@@ -23,10 +23,10 @@ _DIGITS = 12
 @options.output
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, form: Output | None) -> None:
-    """The agent keeps them according to its setting controllers.managedResource.historyLimit, or the annotation
-    history-limit of the ManagedResource. Their content is not shown; you need the permission to list Secrets.
+    """The agent keeps revisions according to its setting controllers.managedResource.historyLimit, or the annotation
+    history-limit of the ManagedResource. Their content is not shown. Requires the permission to list Secrets.
 
-    See kubectl mr rollback --dry-run server for the changes by one of them.
+    See kubectl mr rollback --dry-run server for the changes that a revision would make.
     """
     managed_resource = await managed_resources.named(session, name)
     revisions = await read_revisions(session, managed_resource)

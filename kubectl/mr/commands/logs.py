@@ -45,19 +45,19 @@ _SAID = frozenset(
     metavar="LINES",
     default=100,
     show_default=True,
-    help="How many lines at most.",
+    help="Maximum number of lines.",
 )
-@click.option("--since", metavar="DURATION", default="", help="Only what is not older, such as 10m.")
-@click.option("--follow", "-f", is_flag=True, help="Go on and show what comes.")
-@click.option("--raw", is_flag=True, help="Lines as the agent has written them.")
+@click.option("--since", metavar="DURATION", default="", help="Only entries newer than this duration, such as 10m.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the logs.")
+@click.option("--raw", is_flag=True, help="Print unchanged log lines.")
 @click.option(
-    "--agent-namespace", metavar="NAME", default="", help="Where the agent runs; default: where its Lease is."
+    "--agent-namespace", metavar="NAME", default="", help="Namespace of the agent; default: namespace of its Lease."
 )
 @on_cluster(target=False)
 async def command(
     session: Session, *, name: str, tail: int, since: str, follow: bool, raw: bool, agent_namespace: str
 ) -> None:
-    """You need the permission to list Leases, and to read pods and their logs."""
+    """Requires the permission to list Leases, and to read pods and their logs."""
     seconds = f"{seconds_of(since):.0f}" if since else ""
     managed_resource = await managed_resources.named(session, name)
     pods = await _pods(session, managed_resource, agent_namespace)

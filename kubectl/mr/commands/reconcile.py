@@ -26,7 +26,7 @@ from kubectl.session import Session, on_cluster
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, wait: bool, timeout: str
 ) -> int:
-    """The agent corrects drift by itself; this saves the wait for its next attempt."""
+    """The agent corrects drift periodically; this command triggers the next attempt now."""
     patience = seconds_of(timeout)
     chosen: list[Key] = []
     for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):

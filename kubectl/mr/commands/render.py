@@ -30,22 +30,24 @@ from kubectl.session import run_offline
     metavar="NAME",
     default="example",
     show_default=True,
-    help="Of the ManagedResource, if there is none in the files.",
+    help="Name of the ManagedResource, if the files contain none.",
 )
-@click.option("--namespace", "-n", metavar="NAME", default="garden", show_default=True, help="Its namespace.")
+@click.option("--namespace", "-n", metavar="NAME", default="garden", show_default=True, help="Namespace of the Secret.")
 @click.option(
     "--managed-by",
     metavar="VALUE",
     default=DEFAULT_MANAGED_BY,
     show_default=True,
-    help="controllers.managedResource.managedByLabelValue.",
+    help="Value of controllers.managedResource.managedByLabelValue.",
 )
 @parameters.form_of_objects
 def command(*, paths: Sequence[Path], name: str, namespace: str, managed_by: str, form: Form) -> None:
-    """Objects are in the order of their application, with the labels and annotations of the agent, without duplicates.
+    """Prints objects in the order of their application, with the labels and annotations of the agent, without
+    duplicates.
 
-    If the files hold ManagedResources and their Secrets, the objects of these are rendered; else the files themselves,
-    as if a ManagedResource of this name held them. Custom kinds count as namespaced unless their definition is there.
+    If the files contain ManagedResources and their Secrets, renders the objects of these; otherwise the files
+    themselves, as if a ManagedResource of this name contained them. Custom kinds count as namespaced unless their
+    definition is included.
     """
 
     def work() -> int:

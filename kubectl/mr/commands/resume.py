@@ -27,7 +27,7 @@ _NOTES = dict.fromkeys((IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE))
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, wait: bool, timeout: str
 ) -> int:
-    """Changes that were made meanwhile are reverted; `kubectl mr diff` shows them before."""
+    """Reverts changes that were made in the meantime; `kubectl mr diff` shows them in advance."""
     patience = seconds_of(timeout)
     waited: list[Key] = []
     for found in await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere):

@@ -48,17 +48,17 @@ class DryRun(StrEnum):
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Number of the revision; default: the last with other content.",
+    help="Number of the revision; default: the latest one with different content.",
 )
-@click.option("--dry-run", type=options.OneOf(DryRun), help="Only show what it would do.")
+@click.option("--dry-run", type=options.OneOf(DryRun), help="Only show the changes.")
 @parameters.wait
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, name: str, to: int, dry_run: DryRun | None, wait: bool, timeout: str) -> int:
-    """Option --dry-run server writes nothing, and shows what the agent would do to the objects, as kubectl mr diff
-    does. The numbers are those of kubectl mr history.
+    """With --dry-run server, writes nothing and shows the changes to the objects like kubectl mr diff. Revisions are
+    the numbers of kubectl mr history.
 
-    Secrets that are immutable, or that others manage, are not written: an error states the alternative.
+    Does not write Secrets that are immutable or managed by others: the error states the alternative.
     """
     patience = seconds_of(timeout)
     managed_resource = await managed_resources.named(session, name)

@@ -31,7 +31,7 @@ _KINDS_SHOWN = 10
 @options.form
 @on_cluster(target=False)
 async def command(session: Session, *, all_namespaces: bool, form: Form | None) -> None:
-    """Each Secret is read once to measure it."""
+    """Reads each Secret once to measure its size."""
     found = await _count(session, "" if all_namespaces else session.namespace)
     if form is not None:
         output.show_data(data(found), form)

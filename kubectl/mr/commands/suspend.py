@@ -24,10 +24,12 @@ from kubectl.session import Session, on_cluster
 @parameters.names
 @parameters.all_here
 @parameters.all_namespaces("everywhere")
-@click.option("--reason", "-r", default="", metavar="TEXT", help="Why; others will want to know.")
+@click.option("--reason", "-r", default="", metavar="TEXT", help="Reason, shown to other users.")
 @on_cluster(target=False)
 async def command(session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, reason: str) -> None:
-    """Nothing is done to the objects, even if others change them. Deleting a suspended ManagedResource deletes them."""
+    """The agent leaves the objects unchanged, even if others modify them. Deleting a suspended ManagedResource deletes
+    its objects.
+    """
     found = await managed_resources.selected(session, names, all_here=all_here, everywhere=everywhere)
     notes = {
         IGNORE: "true",

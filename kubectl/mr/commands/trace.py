@@ -32,11 +32,11 @@ _DEPTH = 10
 
 
 @click.command
-@click.argument("what", metavar="KIND/NAME", help="The object, such as deploy/storefront.")
+@click.argument("what", metavar="KIND/NAME", help="Object, such as deploy/storefront.")
 @options.form
 @on_cluster()
 async def command(session: Session, *, what: str, form: Form | None) -> int:
-    """Owners are followed upwards, so it may be a Pod as well. The namespace is that of the object."""
+    """Follows owners upwards, so that KIND/NAME can be a Pod as well. The namespace is the namespace of the object."""
     kind, slash, name = what.partition("/")
     if not (kind and slash and name) or "/" in name:
         raise click.BadParameter("must be KIND/NAME, such as deploy/storefront", param_hint="KIND/NAME")

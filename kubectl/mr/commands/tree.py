@@ -30,7 +30,7 @@ _DEPTH = 4
 @options.form
 @on_cluster()
 async def command(session: Session, *, name: str, form: Form | None) -> None:
-    """Old ReplicaSets without pods are left out."""
+    """Omits old ReplicaSets without pods."""
     managed_resource = await managed_resources.named(session, name)
     contents = await read_contents(session.source.client, managed_resource)
     sources = await sources_of(contents.decoded(), session.target.discovery)

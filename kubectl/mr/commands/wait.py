@@ -18,14 +18,14 @@ from kubectl.session import Session, on_cluster
 @parameters.all_here
 @parameters.all_namespaces("everywhere")
 @click.option(
-    "--for", "goal", type=options.OneOf(Goal), default=Goal.READY.value, show_default=True, help="What to wait for."
+    "--for", "goal", type=options.OneOf(Goal), default=Goal.READY.value, show_default=True, help="State to wait for."
 )
 @options.timeout("5m")
 @on_cluster()
 async def command(
     session: Session, *, names: Sequence[str], all_here: bool, everywhere: bool, goal: Goal, timeout: str
 ) -> int:
-    """Shows missing conditions, and objects that block a deletion with the reason. Exit code 1 if it took too long."""
+    """Shows missing conditions, and objects that block a deletion with the reason. Exit code 1: timeout."""
     patience = seconds_of(timeout)
     demand_selection(names, all_here=all_here, everywhere=everywhere)
     if names:
