@@ -43,13 +43,14 @@ def _gardenlet() -> "Compose[GardenletConfiguration]":
 PROGRAMS: tuple[Program[Any], ...] = (
     Program(
         name="resource-manager-agent",
-        summary="Applies what ManagedResources in the source cluster hold to the target cluster, and keeps it so.",
+        summary="Applies objects of ManagedResources in the source cluster to the target cluster, and keeps them "
+        "applied.",
         component=resource_manager.COMPONENT,
         compose=_resource_manager,
     ),
     Program(
         name="controller-manager",
-        summary="Maintains Projects, Seeds, Shoots and what they refer to in the garden cluster.",
+        summary="Maintains Projects, Seeds, Shoots and referenced objects in the garden cluster.",
         component=controller_manager.COMPONENT,
         compose=_controller_manager,
     ),
@@ -61,7 +62,7 @@ PROGRAMS: tuple[Program[Any], ...] = (
     ),
     Program(
         name="gardenlet",
-        summary="Registers a seed in the garden cluster and maintains what lives on it.",
+        summary="Registers a seed in the garden cluster and maintains the Shoots on it.",
         component=gardenlet.COMPONENT,
         compose=_gardenlet,
     ),

@@ -15,16 +15,16 @@ from kube.yaml import Budget, DialectError, Dumper, load
 
 _VALUES = 1_000_000
 _DESCRIPTION = """\
-Reads manifests and writes them as YAML to standard output, ready for the garbage collector:
+Read manifests, prepare them for the garbage collector, and write them as YAML to standard output:
 
-  - ConfigMaps and Secrets that one of the manifests names, and that do not say `immutable`
-    themselves, become immutable, get the label of the collector, and a name that ends in the
+  - ConfigMaps and Secrets that another manifest references, and that do not set `immutable`,
+    become immutable, get the label of the garbage collector, and a name that ends with the
     hash of their content;
-  - what names them names them so: Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs,
-    ManagedResources, Prometheuses;
-  - these get annotations that protect all ConfigMaps and Secrets that they name.
+  - references to them are updated in Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs,
+    ManagedResources and Prometheuses;
+  - these objects get annotations that protect all ConfigMaps and Secrets that they reference.
 
-Manifests that belong together have to be given together. All else is written as it is.
+Related manifests must be passed together. Other objects are written unchanged.
 """
 
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         epilog="example: python -m agent.references manifests/*.yaml | kubectl apply -f -",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON file; - for standard input")
     try:
         stamped = stamp([obj for file in parser.parse_args(arguments).files for obj in _read(file)])
     except (_InputError, ValueError) as error:

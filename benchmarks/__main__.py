@@ -69,12 +69,12 @@ _SECTIONS = (
 _IMAGES = Path(__file__).parent / "images"
 _EXAMPLES = """\
 examples:
-  python -m benchmarks                                 everything, about an hour; writes the report
-  python -m benchmarks --quick                         everything in small, for trying out; only prints
-  python -m benchmarks reconcile --sizes 100x10        one section in one size; only prints
-  python -m benchmarks scale --quick                   how cost grows with size; --help shows more
-  python -m benchmarks sharding --count 300            one agent against three that share the work
-  python -m benchmarks soak --minutes 45               whether anything grows under a mixed load
+  python -m benchmarks                                 all sections, about an hour; writes the report
+  python -m benchmarks --quick                         all sections with small sizes, for testing; only prints
+  python -m benchmarks reconcile --sizes 100x10        one section with one size; only prints
+  python -m benchmarks scale --quick                   how resource usage grows with size; see --help
+  python -m benchmarks sharding --count 300            one agent compared to three that share the work
+  python -m benchmarks soak --minutes 45               detect growth under a mixed load
 """
 
 
@@ -120,17 +120,17 @@ class _Program:
 
 
 _PROGRAMS = {
-    "scale": _Program("How cost grows with size.", scale.add_arguments, scale.measure),
-    "sharding": _Program("Several agents share work.", sharding.add_arguments, sharding.measure),
-    "soak": _Program("Mixed load for a long time.", soak.add_arguments, soak.measure),
+    "scale": _Program("Measure how resource usage grows with size.", scale.add_arguments, scale.measure),
+    "sharding": _Program("Measure several agents that share work.", sharding.add_arguments, sharding.measure),
+    "soak": _Program("Measure a mixed load over a long time.", soak.add_arguments, soak.measure),
 }
 
 
 def _run(program: _Program, arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks {arguments[0]}", description=program.description)
     program.add_arguments(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there")
-    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="where pictures go")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report to this file")
+    parser.add_argument("--images", type=Path, metavar="DIR", default=_IMAGES, help="write pictures to this directory")
     options = parser.parse_args(arguments[1:])
     text, is_good = asyncio.run(program.measure(options))
     print(text)
@@ -227,19 +227,27 @@ def _seed_autoscaling(options: argparse.Namespace) -> Measure:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measures what the agent costs, with control planes of its own, and prints tables.",
+        description="Measure the resource usage of the agent with separate control planes, and print tables.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"what to measure: {', '.join(_SECTIONS)} (default: all)"
+        "sections", nargs="*", metavar="SECTION", help=f"sections to measure: {', '.join(_SECTIONS)} (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes and short rests")
+    parser.add_argument("--quick", action="store_true", help="use small sizes and short idle times")
     parser.add_argument(
-        "--sizes", type=_size, nargs="+", metavar="NxM", help="N ManagedResources of M objects (default: 100x10 500x10)"
+        "--sizes",
+        type=_size,
+        nargs="+",
+        metavar="NxM",
+        help="measure N ManagedResources of M objects (default: 100x10 500x10)",
     )
-    parser.add_argument("--rest", type=float, metavar="SECONDS", help="how long to watch it idle (default: 300)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there, whatever was measured")
+    parser.add_argument(
+        "--rest", type=float, metavar="SECONDS", help="seconds to measure the idle agent (default: 300)"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the report to this file, even for some sections only"
+    )
     options = parser.parse_args(arguments)
     unknown = set(options.sections) - set(_SECTIONS)
     if unknown:

@@ -250,11 +250,17 @@ _COSTS: Mapping[str, Callable[[Point], float]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = [curve.name for curve in CURVES]
     parser.add_argument(
-        "curves", nargs="*", metavar="CURVE", choices=[*names, []], help=f"which of {', '.join(names)} (default: all)"
+        "curves",
+        nargs="*",
+        metavar="CURVE",
+        choices=[*names, []],
+        help=f"curves to measure: {', '.join(names)} (default: all)",
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes, for trying out")
-    parser.add_argument("--most", type=float, default=900.0, metavar="SECONDS", help="for one point (default: 900)")
-    parser.add_argument("--up-to", type=int, metavar="N", help="leave out larger counts")
+    parser.add_argument("--quick", action="store_true", help="use small sizes, for testing")
+    parser.add_argument(
+        "--most", type=float, default=900.0, metavar="SECONDS", help="time limit of a point (default: 900)"
+    )
+    parser.add_argument("--up-to", type=int, metavar="N", help="omit larger counts")
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:

@@ -74,10 +74,12 @@ def shard(name: str, *, namespaces: Sequence[str] = (), resource_class: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--agents", type=int, default=3, help="how many share the work (default: 3)")
-    parser.add_argument("--count", type=int, default=3000, help="ManagedResources in all (default: 3000)")
-    parser.add_argument("--size", type=int, default=10, help="objects of each (default: 10)")
-    parser.add_argument("--most", type=float, default=1800.0, metavar="SECONDS", help="for one setup (default: 1800)")
+    parser.add_argument("--agents", type=int, default=3, help="number of agents (default: 3)")
+    parser.add_argument("--count", type=int, default=3000, help="total number of ManagedResources (default: 3000)")
+    parser.add_argument("--size", type=int, default=10, help="objects per ManagedResource (default: 10)")
+    parser.add_argument(
+        "--most", type=float, default=1800.0, metavar="SECONDS", help="time limit of a setup (default: 1800)"
+    )
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:

@@ -57,7 +57,7 @@ CONTROLLERS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=45.0, help="how long the load lasts (default: 45)")
+    parser.add_argument("--minutes", type=float, default=45.0, help="duration of the load in minutes (default: 45)")
 
 
 async def measure(options: argparse.Namespace) -> tuple[str, bool]:

@@ -32,8 +32,8 @@ examples:
   python -m devcluster up --name old --kubernetes-version 1.28
   python -m devcluster demo
 
-The first `up` builds the control plane, which needs Go and takes about 5 minutes, unless KUBEBUILDER_ASSETS names a
-directory with etcd and kube-apiserver. Clusters belong to this checkout: another checkout has its own.
+The first `up` builds the control plane, which requires Go and takes about 5 minutes, unless KUBEBUILDER_ASSETS is
+set to a directory with etcd and kube-apiserver. Each checkout has its own clusters.
 """
 
 
@@ -161,7 +161,7 @@ def _running(name: str) -> Cluster:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m devcluster",
-        description="A real Kubernetes control plane on this computer, with nodes that are played.",
+        description="Run a real Kubernetes control plane locally, with simulated nodes.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -169,37 +169,39 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: object, text: str, *, cluster: str = "default") -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
-        added.add_argument("--name", type=_name, help=f"which cluster (default: {cluster})")
+        added.add_argument("--name", type=_name, help=f"name of the cluster (default: {cluster})")
         added.set_defaults(run=run, name="default")
         return added
 
-    up = command("up", _up, "start a cluster that runs in the background until `down`")
-    up.add_argument("--nodes", type=_node_count, help="how many nodes (default: 1, for a garden 0)")
+    up = command("up", _up, "start a cluster in the background, until `down`")
+    up.add_argument("--nodes", type=_node_count, help="number of nodes (default: 1, for a garden 0)")
     up.add_argument("--garden", action="store_true", help="serve the garden API, with its webhooks and roles")
-    up.add_argument("--demo-data", action="store_true", help="with --garden: a cloud profile, extensions, a project")
-    up.add_argument("--no-authorizer", action="store_true", help="with --garden: RBAC alone decides about gardenlets")
-    seed = "with --garden: also controllers, demo data, and a Seed with its gardenlet, in the cluster GARDEN.SEED"
+    up.add_argument(
+        "--demo-data", action="store_true", help="with --garden: create a cloud profile, extensions and a project"
+    )
+    up.add_argument("--no-authorizer", action="store_true", help="with --garden: authorize gardenlets by RBAC only")
+    seed = "with --garden: add controllers, demo data, and a Seed with its gardenlet in the cluster GARDEN.SEED"
     up.add_argument("--seed", type=_seed_name, metavar="SEED", help=seed)
-    up.add_argument("--in-garden", action="store_true", help="with --seed: the garden's cluster is the seed")
-    up.add_argument("--shoots", action="store_true", help="with --seed: Shoots become clusters, as processes")
-    command("down", _down, "stop a cluster and remove all that it holds")
-    command("status", _status, "say whether a cluster is up (exit code 0) or not (1), and what it runs")
+    up.add_argument("--in-garden", action="store_true", help="with --seed: use the garden cluster as the seed")
+    up.add_argument("--shoots", action="store_true", help="with --seed: create clusters for Shoots, as local processes")
+    command("down", _down, "stop a cluster and delete its data")
+    command("status", _status, "show whether a cluster is up (exit code 0) or not (1), and its components")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")
-    run = command("exec", _exec, "run a command with KUBECONFIG set to a cluster's")
-    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command and its arguments")
+    run = command("exec", _exec, "run a command with KUBECONFIG set to the kubeconfig of a cluster")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="command with arguments")
     build = command("build", _build, "find or build the programs, and print their directory")
     for each in (up, build):
         each.add_argument(
             "--kubernetes-version",
             type=_release,
             metavar="VERSION",
-            help=f"of {', '.join(versions.PATCHES)} (default: what KUBEBUILDER_ASSETS names, or the last of these)",
+            help=f"one of {', '.join(versions.PATCHES)} (default: KUBEBUILDER_ASSETS, or the last of these)",
         )
-    about = "show the agent at work in a cluster of its own, until Ctrl-C"
+    about = "demonstrate the agent in a separate cluster, until Ctrl-C"
     demo = command("demo", _demo, about, cluster="demo, with --garden demo-garden")
     demo.set_defaults(name=None)
-    demo.add_argument("--garden", action="store_true", help="show the garden API instead")
-    demo.add_argument("--once", action="store_true", help="end by itself when everything was shown")
+    demo.add_argument("--garden", action="store_true", help="demonstrate the garden API instead")
+    demo.add_argument("--once", action="store_true", help="exit at the end of the demo")
     return parser
 
 

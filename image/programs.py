@@ -53,7 +53,7 @@ def with_token_class(config: "ResourceManagerConfiguration") -> "ResourceManager
 PROGRAMS: tuple[Program[Any], ...] = (
     Program(
         name="resource-manager",
-        summary="Applies ManagedResources to the target cluster, keeps them so, and serves webhooks.",
+        summary="Applies ManagedResources to the target cluster, and serves webhooks.",
         component=resource_manager.COMPONENT,
         compose=_resource_manager,
     ),

@@ -24,7 +24,7 @@ def main() -> None:
 
     program = Program(
         name="localprovider",
-        summary="Provides what Shoots need on this computer: the extensions of type local.",
+        summary="Runs the extensions of type local, which create local infrastructure for Shoots.",
         component=local_provider.COMPONENT,
         compose=_compose,
     )

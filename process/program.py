@@ -260,7 +260,7 @@ def _summary(programs: Sequence[Program[Any]]) -> str:
 def _variable(cluster: ClusterConnection) -> str:
     return (
         f"  {cluster.variable:<22}kubeconfig of the {cluster.name} cluster; "
-        f"wins over {camel_case(cluster.attribute)}.kubeconfig\n"
+        f"overrides {camel_case(cluster.attribute)}.kubeconfig\n"
     )
 
 
@@ -268,7 +268,7 @@ def _listed(commands: Mapping[str, str]) -> str:
     if not commands:
         return ""
     lines = (f"  {name:<22}{summary}; see {name} --help\n" for name, summary in commands.items())
-    return f"commands, in place of the flags:\n{''.join(lines)}\n"
+    return f"commands, instead of flags:\n{''.join(lines)}\n"
 
 
 class _UsageError(Exception):
@@ -301,14 +301,14 @@ def _build_parser(
     def add(name: str, help_text: str, **settings: Any) -> None:
         flags.add_argument(f"--{name}", help=help_text, **settings)
 
-    flags.add_argument("-h", "--help", action="store_true", help="show this text and exit")
+    flags.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     add("config", "path of the configuration file; required", metavar="FILE", default="")
     for cluster in clusters:
         if cluster.takes_namespaces:
             add(
                 namespaces_flag(cluster.name),
-                f"one more namespace of the {cluster.name} cluster to cover, "
-                f"beside {camel_case(cluster.attribute)}.namespaces; repeatable",
+                f"additional namespace of the {cluster.name} cluster to watch, "
+                f"besides {camel_case(cluster.attribute)}.namespaces; repeatable",
                 dest=namespaces_flag(cluster.name),
                 metavar="NAMESPACE",
                 action="append",
@@ -317,14 +317,14 @@ def _build_parser(
     flags.add_argument("--check", action="store_true", help="check the configuration file and exit")
     add(
         "health-probe-bind-address",
-        "where /healthz and /readyz are served; wins over server.healthProbes",
+        "address of /healthz and /readyz; overrides server.healthProbes",
         metavar="[HOST]:PORT",
         default="",
     )
-    add("metrics-bind-address", "where /metrics is served; wins over server.metrics", metavar="[HOST]:PORT", default="")
+    add("metrics-bind-address", "address of /metrics; overrides server.metrics", metavar="[HOST]:PORT", default="")
     add(
         "version",
-        "print the version (raw: in detail) and exit; --version=vX.Y.Z sets the version to report instead",
+        "print the version (raw: in detail) and exit; --version=vX.Y.Z sets the version to report",
         metavar="{true,raw,vX.Y.Z}",
         type=_version_request,
         default="false",

@@ -46,20 +46,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m release", description="Make a release of what is committed.")
+    parser = argparse.ArgumentParser(prog="python -m release", description="Build a release of the committed state.")
     parser.add_argument(
-        "--base", default="", metavar="IMAGE@DIGEST", help="what the image is built on; else there is none"
+        "--base", default="", metavar="IMAGE@DIGEST", help="base of the image; without it, no image is built"
     )
     parser.add_argument(
-        "--go", default="", metavar="IMAGE@DIGEST", help="an image with Go; else the image has no helm for gardenlets"
+        "--go",
+        default="",
+        metavar="IMAGE@DIGEST",
+        help="image with Go; without it, the image has no helm for gardenlets",
     )
-    parser.add_argument("--registry", default="", help="where the image will be; manifests and chart name it there")
+    parser.add_argument("--registry", default="", help="registry of the image, used in manifests and chart")
     parser.add_argument("--publish", action="store_true", help="push to the registry, and sign")
-    parser.add_argument("--tag", default="", help="the tag that is released; must fit the version in pyproject.toml")
-    parser.add_argument("--download", default="https://example.com/releases", metavar="URL", help="folder of archives")
-    parser.add_argument("--homepage", default="https://example.com", metavar="URL", help="where people read about it")
-    parser.add_argument("--bill-tool", default=str(_BILL_TOOL), metavar="PROGRAM", help="cyclonedx-py")
-    parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIRECTORY", help="default: dist")
+    parser.add_argument("--tag", default="", help="tag of the release; must match the version in pyproject.toml")
+    parser.add_argument(
+        "--download", default="https://example.com/releases", metavar="URL", help="URL of the folder with the archives"
+    )
+    parser.add_argument("--homepage", default="https://example.com", metavar="URL", help="homepage of the project")
+    parser.add_argument("--bill-tool", default=str(_BILL_TOOL), metavar="PROGRAM", help="path of cyclonedx-py")
+    parser.add_argument(
+        "--output", type=Path, default=Path("dist"), metavar="DIRECTORY", help="output directory (default: dist)"
+    )
     return parser
 
 

@@ -30,19 +30,19 @@ PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = "kubectl-plugins"
 _PLUGINS = {  # descriptions in krew
     "mr": (
-        "See and steer ManagedResources",
+        "Inspect and control ManagedResources",
         """\
-Lists ManagedResources with their state, shows what belongs to one as a tree, compares it with what
-is there, says what to do about a failure, and suspends, resumes, creates and renders them.
+Lists ManagedResources with their state, shows their objects as a tree, compares them with the
+cluster, explains failures with remedies, and suspends, resumes, creates and renders ManagedResources.
 """,
     ),
     "gardener": (
-        "See what objects of a garden wait for",
-        "Shows for Shoots, Seeds, Projects and others what they wait for, what is wrong, and what comes next.\n",
+        "Inspect a garden and its Shoots",
+        "Explains why Shoots, Seeds, Projects and other objects wait or fail, and shows their next steps.\n",
     ),
     "mss": (
-        "See and take back updates of ManagedSeedSets",
-        "Shows how updates of ManagedSeedSets proceed, lists their history, and takes updates back.\n",
+        "Inspect and roll back updates of ManagedSeedSets",
+        "Shows the progress of updates of ManagedSeedSets, lists their history, and rolls back updates.\n",
     ),
 }
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
@@ -197,10 +197,12 @@ def _run(command: list[str], source: Path) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m release.plugins", description="Pack the plugins of kubectl.")
-    parser.add_argument("--download", required=True, metavar="URL", help="the folder that archives are downloaded from")
-    parser.add_argument("--homepage", required=True, metavar="URL", help="where people read about the plugins")
-    parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIRECTORY", help="default: dist")
+    parser = argparse.ArgumentParser(prog="python -m release.plugins", description="Package the kubectl plugins.")
+    parser.add_argument("--download", required=True, metavar="URL", help="URL of the folder with the archives")
+    parser.add_argument("--homepage", required=True, metavar="URL", help="homepage of the plugins")
+    parser.add_argument(
+        "--output", type=Path, default=Path("dist"), metavar="DIRECTORY", help="output directory (default: dist)"
+    )
     return parser
 
 

@@ -45,7 +45,7 @@ GARDEN_WEBHOOKS = Program(
 PROGRAMS: tuple[Program[Any], ...] = (
     Program(
         name="resource-manager-webhooks",
-        summary="Serves admission webhooks: what API servers ask before they store an object.",
+        summary="Serves admission webhooks for API servers.",
         component=resource_manager.COMPONENT,
         elects=False,
         compose=_resource_manager,
@@ -81,8 +81,8 @@ class Command:
 
 COMMANDS = {
     "configurations": Command("print or install the webhook configurations", _configurations),
-    "certificates": Command("make and renew the certificates", _certificates),
-    "garden": Command("validate: check manifests of the garden API, offline", _garden),
+    "certificates": Command("create and renew the certificates", _certificates),
+    "garden": Command("check manifests of the garden API offline (validate)", _garden),
 }
 
 

@@ -32,8 +32,8 @@ PROGRAM = "python -m webhooks certificates"
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Makes a CA and a certificate for the webhook server, renews both in time, and keeps the CA in "
-        "the webhook configurations current. Several may run at once.",
+        description="Create a CA and a certificate for the webhook server, renew both in time, and keep the CA in the "
+        "webhook configurations current. Several instances can run at the same time.",
         epilog=settings.EPILOG,
         allow_abbrev=False,
     )
@@ -50,12 +50,14 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         type=_name,
         metavar="NAME",
-        help="one more name or IP address of the server, beside those of its Service; repeatable",
+        help="additional name or IP address of the server, besides those of its Service; repeatable",
     )
-    made.add_argument("--directory", metavar="DIR", help="write the server's certificate to this directory too")
+    made.add_argument("--directory", metavar="DIR", help="also write the server's certificate to this directory")
     how_long = made.add_mutually_exclusive_group(required=True)
-    how_long.add_argument("--once", action="store_true", help="do what is due now, and exit; for a Job")
-    how_long.add_argument("--watch", action="store_true", help="keep running, and do what becomes due")
+    how_long.add_argument(
+        "--once", action="store_true", help="create or renew certificates now if due, and exit; for a Job"
+    )
+    how_long.add_argument("--watch", action="store_true", help="keep running, and renew certificates when due")
     return made
 
 

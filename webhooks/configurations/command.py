@@ -40,7 +40,7 @@ class _Problem(Exception):
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Prints the webhook configurations for what is enabled, as `kubectl apply -f -` takes them.",
+        description="Print the webhook configurations of the enabled webhooks, for `kubectl apply -f -`.",
         epilog=settings.EPILOG,
         allow_abbrev=False,
     )
@@ -50,39 +50,41 @@ def parser() -> argparse.ArgumentParser:
         "--url",
         type=_url,
         metavar="URL",
-        help="where the API server finds the webhooks: https://host:port. "
-        "Default for a target instance: the Service in the namespace of the server",
+        help="URL of the webhooks for the API server: https://host:port. Default for a target instance: the "
+        "Service in the namespace of the server",
     )
     address.add_argument(
         "--service",
         type=_namespaced_name,
         metavar="NAMESPACE/NAME",
-        help="the Service of the webhooks, if the API server reaches it. Default for a runtime instance",
+        help="Service of the webhooks, if the API server can reach it. Default for a runtime instance",
     )
     trust = made.add_mutually_exclusive_group(required=True)
-    trust.add_argument("--ca-file", metavar="FILE", help="certificates, as PEM, that the API server trusts")
+    trust.add_argument("--ca-file", metavar="FILE", help="CA certificates (PEM) that the API server trusts")
     trust.add_argument(
         "--ca-secret",
         type=_namespaced_name,
         metavar="NAMESPACE/NAME",
-        help=f"Secret of the source cluster that holds them, under the key {BUNDLE}",
+        help=f"Secret of the source cluster with the CA certificates, under the key {BUNDLE}",
     )
     trust.add_argument(
         "--inject-ca-from",
         type=_namespaced_name,
         metavar="NAMESPACE/NAME",
-        help="Certificate of cert-manager, which then puts in its CA",
+        help="Certificate of cert-manager, which then injects its CA",
     )
     trust.add_argument(
         "--no-ca",
         action="store_true",
-        help="leave out the CA: `python -m webhooks certificates` puts it in; not with --install",
+        help="omit the CA, which `python -m webhooks certificates` injects; not with --install",
     )
-    made.add_argument("--combined", action="store_true", help="one webhook for pods in place of one for each change")
+    made.add_argument(
+        "--combined", action="store_true", help="use a single webhook for pods instead of one for each change"
+    )
     made.add_argument(
         "--install",
         action="store_true",
-        help="write them into the target cluster where they differ, and remove what this instance no longer has",
+        help="write changed configurations to the target cluster, and delete obsolete ones of this instance",
     )
     return made
 

@@ -30,8 +30,8 @@ _COMPONENTS = (resource_manager.COMPONENT, webhooks.COMPONENT)
 _GARDEN_NAMESPACE = "garden"
 
 EPILOG = (
-    "KUBECONFIG and TARGET_KUBECONFIG, of the webhooks of a garden GARDEN_KUBECONFIG, win over the kubeconfigs of the "
-    "configuration file."
+    "The environment variables KUBECONFIG and TARGET_KUBECONFIG, for the webhooks of a garden "
+    "GARDEN_KUBECONFIG, override the kubeconfigs of the configuration file."
 )
 
 
@@ -50,12 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
-        help="runtime: the webhooks serve the cluster that they run in; target: another one. "
-        "The webhooks of a garden have no other mode than runtime. "
-        "Default: target if the configuration names a kubeconfig of a target cluster, else runtime",
+        help="runtime: the webhooks serve the cluster that they run in; target: another cluster. The webhooks "
+        "of a garden only support runtime. Default: target if the configuration has a kubeconfig of a "
+        "target cluster, otherwise runtime",
     )
     parser.add_argument(
-        "--prefix", default="", metavar="TEXT", help='what comes before "gardener-resource-manager" in all names'
+        "--prefix", default="", metavar="TEXT", help='prefix of "gardener-resource-manager" in all names'
     )
     parser.add_argument(
         "--namespace",

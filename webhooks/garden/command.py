@@ -59,18 +59,20 @@ class Document:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog=PROGRAM, description="Commands for the garden API.", allow_abbrev=False)
     commands = made.add_subparsers(required=True, metavar="COMMAND")
-    about = "Says what the API server of a garden would refuse, or warn of, without asking one."
+    about = "Check manifests for errors and warnings of the API server of a garden, offline."
     validate = commands.add_parser(
         "validate",
         help=about,
         description=about,
-        epilog="Exit codes: 0 fine, 1 there are findings, 2 something could not be looked at.",
+        epilog="Exit codes: 0 no findings, 1 findings, 2 an object could not be checked.",
         allow_abbrev=False,
     )
     validate.add_argument(
-        "files", nargs="+", metavar="FILE", help="YAML or JSON, a directory of such files, - for standard input"
+        "files", nargs="+", metavar="FILE", help="YAML or JSON file, directory of such files, or - for standard input"
     )
-    validate.add_argument("--output", "-o", choices=("text", "json"), default="text", help="default: %(default)s")
+    validate.add_argument(
+        "--output", "-o", choices=("text", "json"), default="text", help="output format (default: %(default)s)"
+    )
     return made
 
 

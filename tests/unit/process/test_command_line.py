@@ -82,8 +82,8 @@ def test_help_of_several_programs_says_which_there_are_and_the_variables_of_each
     assert text.startswith("usage: prog --config FILE")
     for part in (
         "ResourceManagerConfiguration: Does things.\nOtherConfiguration: Does other things.",
-        "KUBECONFIG            kubeconfig of the source cluster; wins over sourceClientConnection.kubeconfig\n",
-        "KUBECONFIG            kubeconfig of the garden cluster; wins over clientConnection.kubeconfig\n",
+        "KUBECONFIG            kubeconfig of the source cluster; overrides sourceClientConnection.kubeconfig\n",
+        "KUBECONFIG            kubeconfig of the garden cluster; overrides clientConnection.kubeconfig\n",
     ):
         assert part in text
 
