@@ -114,12 +114,12 @@ class CacheCollector(Collector):
     def collect(self) -> Iterable[GaugeMetricFamily]:
         family = GaugeMetricFamily(
             f"{self._prefix}_cache_behind",
-            "1 while what is known of a kind may be old: its first list is not complete, or its watch fails.",
+            "1 while the cache of a kind may be outdated: its first list is incomplete, or its watch fails.",
             labels=("connection", "resource"),
         )
         unread = GaugeMetricFamily(
             f"{self._prefix}_objects_unread",
-            "Objects of which something can't be read or understood; the log names them.",
+            "Number of objects that cannot be read or parsed completely; the log names them.",
             labels=("connection", "resource"),
         )
         found: dict[tuple[str, str], bool] = {}

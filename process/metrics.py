@@ -43,7 +43,7 @@ def _tasks() -> float:
         return 0.0
 
 
-asyncio_tasks = Gauge("asyncio_tasks", "Tasks of the event loop.")
+asyncio_tasks = Gauge("asyncio_tasks", "Number of tasks of the event loop.")
 asyncio_tasks.set_function(_tasks)
 
 
@@ -60,10 +60,12 @@ def describe_process(
     build_info.labels(version=version).set(1)
     config_hash = Gauge(
         f"{prefix}_config_hash",
-        "Hash of the effective configuration; replicas of one rollout have the same.",
+        "Hash of the effective configuration; equal for all replicas of a rollout.",
         registry=registry,
     )
-    limit = Gauge(f"{prefix}_memory_limit_bytes", "Memory that the container may use; +Inf if any.", registry=registry)
+    limit = Gauge(
+        f"{prefix}_memory_limit_bytes", "Memory limit of the container in bytes; +Inf: no limit.", registry=registry
+    )
     limit.set_function(memory_limit)
     config_hash.set(int.from_bytes(hashlib.sha256(configuration).digest()[:6], "big"))
 

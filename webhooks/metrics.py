@@ -17,13 +17,13 @@ from kube.runtime.metrics import DECADE_BUCKETS
 
 _LABELS = ("webhook",)
 
-panics = Counter("controller_runtime_webhook_panics_total", "Requests whose handler crashed.")
+panics = Counter("controller_runtime_webhook_panics_total", "Number of requests whose handler crashed.")
 conversion_panics = Counter(
     "controller_runtime_conversion_webhook_panics_total", "Always 0: there are no conversion webhooks."
 )
 certificate_expiry = Gauge(
     "resource_manager_webhook_certificate_expiry_timestamp_seconds",
-    "When the certificate that new connections are shown becomes invalid.",
+    "Unix time at which the server certificate expires.",
     ("file",),
 )
 
@@ -57,19 +57,19 @@ class RequestMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         latency = HistogramMetricFamily(
-            "controller_runtime_webhook_latency_seconds", "Seconds that one request took.", labels=_LABELS
+            "controller_runtime_webhook_latency_seconds", "Duration of a request in seconds.", labels=_LABELS
         )
         requests = CounterMetricFamily(
             "controller_runtime_webhook_requests",
-            "Requests per path and HTTP status, which is 200 for what is denied, too.",
+            "Number of requests by path and HTTP status, which is 200 for denied requests, too.",
             labels=(*_LABELS, "code"),
         )
         in_flight = GaugeMetricFamily(
-            "controller_runtime_webhook_requests_in_flight", "Requests that are being answered.", labels=_LABELS
+            "controller_runtime_webhook_requests_in_flight", "Number of requests in progress.", labels=_LABELS
         )
         refusals = CounterMetricFamily(
             "resource_manager_webhook_refusals",
-            "Admissions that were not allowed, by the code in the answer.",
+            "Number of refused admission requests, by the code in the response.",
             labels=(*_LABELS, "code"),
         )
         for path, counted in self._paths.items():

@@ -91,21 +91,21 @@ class _Sum:
 _SUMS = (
     _Sum(
         name="seeds",
-        help="Seeds by the status of their condition GardenletReady.",
+        help="Number of Seeds by the status of their condition GardenletReady.",
         view=SEEDS_VIEW,
         label="gardenlet_ready",
         values=("True", "False", "Unknown", IN_PROGRESS),
     ),
     _Sum(
         name="projects",
-        help="Projects by phase.",
+        help="Number of Projects by phase.",
         view=PROJECTS_VIEW,
         label="phase",
         values=("Pending", "Ready", "Failed", "Terminating"),
     ),
     _Sum(
         name="shoots_last_maintenance",
-        help="Shoots by the state of their last maintenance.",
+        help="Number of Shoots by the state of their last maintenance.",
         view=SHOOTS_VIEW,
         label="state",
         values=("Processing", "Succeeded", "Failed"),
@@ -114,10 +114,10 @@ _SUMS = (
 
 
 def _stale(projects: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
-    number = GaugeMetricFamily(f"{_PREFIX}_projects_stale", "Projects that are not in use.")
+    number = GaugeMetricFamily(f"{_PREFIX}_projects_stale", "Number of stale Projects.")
     first = GaugeMetricFamily(
         f"{_PREFIX}_projects_first_deletion_timestamp_seconds",
-        "When the next Project is deleted because it is not in use; only if there is one.",
+        "Unix time of the next deletion of a stale Project; absent if none is scheduled.",
     )
     if projects is not None:
         number.add_metric((), projects.count(STALE, value=True))
@@ -128,11 +128,11 @@ def _stale(projects: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
 
 def _held(stores: Stores) -> Iterable[GaugeMetricFamily]:
     number = GaugeMetricFamily(
-        f"{_PREFIX}_deletions_waiting", "Objects in deletion that others still use.", labels=("kind",)
+        f"{_PREFIX}_deletions_waiting", "Number of objects in deletion that are still in use.", labels=("kind",)
     )
     first = GaugeMetricFamily(
         f"{_PREFIX}_deletions_waiting_since_timestamp_seconds",
-        "When the deletion that waits longest was asked for; only if there is one.",
+        "Unix time of the oldest deletion that waits for users of the object; absent if none waits.",
         labels=("kind",),
     )
     for view in _HELD:
@@ -148,9 +148,11 @@ def _held(stores: Stores) -> Iterable[GaugeMetricFamily]:
 def _of_seeds(seeds: Store[Object] | None, shoots: Store[Object] | None) -> Iterable[GaugeMetricFamily]:
     """Capacity, allocatable amount and usage of each Seed."""
     labels = ("seed", "resource")
-    capacity = GaugeMetricFamily(f"{_PREFIX}_seed_capacity", "What a Seed has of a resource.", labels=labels)
-    allocatable = GaugeMetricFamily(f"{_PREFIX}_seed_allocatable", "What Shoots may use of it.", labels=labels)
-    usage = GaugeMetricFamily(f"{_PREFIX}_seed_usage", "What is in use of it, as far as it is known.", labels=labels)
+    capacity = GaugeMetricFamily(f"{_PREFIX}_seed_capacity", "Capacity of a Seed by resource.", labels=labels)
+    allocatable = GaugeMetricFamily(
+        f"{_PREFIX}_seed_allocatable", "Capacity of a Seed that is available to Shoots, by resource.", labels=labels
+    )
+    usage = GaugeMetricFamily(f"{_PREFIX}_seed_usage", "Known usage of a Seed by resource.", labels=labels)
     for seed in seeds.values() if seeds is not None else ():
         for family, field in ((capacity, "capacity"), (allocatable, "allocatable")):
             for resource, quantity in mapping_at(seed, "status", field).items():
@@ -167,14 +169,14 @@ def _of_autoscalers(autoscalers: Store[Object] | None) -> Iterable[GaugeMetricFa
     counts = {
         field: GaugeMetricFamily(f"{_PREFIX}_seed_autoscaler_{name}", documentation, labels=("name",))
         for field, name, documentation in (
-            ("currentReplicas", "current_replicas", "Replicas that the set of a SeedAutoscaler has."),
-            ("desiredReplicas", "desired_replicas", "Replicas that it is to have."),
-            ("pendingShoots", "pending_shoots", "Shoots that wait for a Seed of it."),
+            ("currentReplicas", "current_replicas", "Number of current replicas of the set of a SeedAutoscaler."),
+            ("desiredReplicas", "desired_replicas", "Number of desired replicas of the set of a SeedAutoscaler."),
+            ("pendingShoots", "pending_shoots", "Number of Shoots that wait for a Seed of the set."),
         )
     }
     utilization = GaugeMetricFamily(
         f"{_PREFIX}_seed_autoscaler_utilization",
-        "Share of what can be allocated that is in use, on all Seeds of the set.",
+        "Used share of the allocatable capacity of all Seeds of the set.",
         labels=("name", "resource"),
     )
     for autoscaler in autoscalers.values() if autoscalers is not None else ():

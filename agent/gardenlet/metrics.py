@@ -16,37 +16,37 @@ from kube.clock import utc_now
 
 gardenlet_cluster_reachable = Gauge(
     "gardenlet_cluster_reachable",
-    "1 if the last heartbeat reached the API server of this cluster (garden or seed), 0 if not.",
+    "1 if the last heartbeat reached the API server of this cluster (garden or seed), otherwise 0.",
     ("cluster",),
 )
 gardenlet_certificate_start_timestamp_seconds = Gauge(
     "gardenlet_certificate_start_timestamp_seconds",
-    "When the client certificate for the garden became valid, in Unix time; 0: there is none.",
+    "Unix time at which the client certificate for the garden became valid; 0: no certificate.",
 )
 gardenlet_certificate_expiration_timestamp_seconds = Gauge(
     "gardenlet_certificate_expiration_timestamp_seconds",
-    "When the client certificate for the garden ends, in Unix time; 0: there is none.",
+    "Unix time at which the client certificate for the garden expires; 0: no certificate.",
 )
 gardenlet_flow_task_duration_seconds = Histogram(
     "gardenlet_flow_task_duration_seconds",
-    "How long a task of a flow ran, whether it succeeded or failed, with its waits and pauses.",
+    "Duration of a successful or failed task of a flow in seconds, including waits and pauses.",
     ("flow", "task"),
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800),
 )
 gardenlet_flow_duration_seconds = Histogram(
     "gardenlet_flow_duration_seconds",
-    "How long a flow ran, with all waits of its tasks.",
+    "Duration of a flow in seconds, including all waits of its tasks.",
     ("flow", "result"),
     buckets=(1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200),
 )
 gardenlet_chart_rendering_duration_seconds = Histogram(
     "gardenlet_chart_rendering_duration_seconds",
-    "How long helm took to render a chart of an extension, or to fail at it, waiting for its turn included.",
+    "Duration of rendering a chart of an extension by helm in seconds, including failures and the wait for a slot.",
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
 )
 gardenlet_managed_seeds_waiting_for_rollout = Gauge(
     "gardenlet_managed_seeds_waiting_for_rollout",
-    "ManagedSeeds whose changed gardenlets wait until those of others are rolled out.",
+    "Number of ManagedSeeds with changed gardenlets that wait for the rollout of others.",
 )
 
 
@@ -73,7 +73,7 @@ class IdentityTokenCollector(Collector):
         first = min(self._expiries(), default=None) if self._expiries else None
         family = GaugeMetricFamily(
             f"{COMPONENT.metrics_prefix}_workload_identity_token_shortest_lifetime_seconds",
-            "For how long the token of a WorkloadIdentity that ends first is still valid; negative: it has ended.",
+            "Remaining lifetime in seconds of the WorkloadIdentity token that expires first; negative: expired.",
         )
         if first is not None:
             family.add_metric((), first - self._today().timestamp())

@@ -64,17 +64,21 @@ class ShootCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         number = GaugeMetricFamily(
-            "gardenlet_shoots", "Shoots by type and state of their last operation.", labels=("operation", "state")
+            "gardenlet_shoots",
+            "Number of Shoots by type and state of their last operation.",
+            labels=("operation", "state"),
         )
         checked = GaugeMetricFamily(
             "gardenlet_shoots_condition",
-            "Shoots by the status of each condition and constraint that they have.",
+            "Number of Shoots by the status of each condition and constraint.",
             labels=("condition", "status"),
         )
-        waiting = GaugeMetricFamily("gardenlet_shoots_waiting", "Shoots with changes that no operation has begun with.")
+        waiting = GaugeMetricFamily(
+            "gardenlet_shoots_waiting", "Number of Shoots with changes for which no operation has started."
+        )
         longest = GaugeMetricFamily(
             "gardenlet_shoot_operation_longest_seconds",
-            "For how long the operation that takes longest has been tried by now; 0: none is under way.",
+            "Time since the first attempt of the longest-running operation, in seconds; 0: no operation in progress.",
             labels=("operation",),
         )
         if self._shoots is not None:

@@ -72,7 +72,7 @@ def candidates(kind: str, objects: Iterable[Object], *, now: datetime, minimum_a
 
 objects_total = Counter(
     "resource_manager_garbage_collector_objects_total",
-    "Labelled ConfigMaps and Secrets that were old enough to be collected, by what came of them.",
+    "Number of labelled ConfigMaps and Secrets that were old enough to be collected, by result.",
     ("kind", "result"),
 )
 

@@ -22,86 +22,100 @@ _CONTROLLER = ("controller",)
 _QUEUE = ("name", "controller")
 
 controller_runtime_reconcile_total = Counter(
-    "controller_runtime_reconcile_total", "Reconciliations per controller and result.", ("controller", "result")
+    "controller_runtime_reconcile_total",
+    "Number of reconciliations by controller and result.",
+    ("controller", "result"),
 )
 controller_runtime_reconcile_errors_total = Counter(
-    "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", _CONTROLLER
+    "controller_runtime_reconcile_errors_total", "Number of failed reconciliations.", _CONTROLLER
 )
 controller_runtime_terminal_reconcile_errors_total = Counter(
     "controller_runtime_terminal_reconcile_errors_total",
-    "Reconciliations that failed in a way that trying again cannot mend.",
+    "Number of reconciliations that failed with an error that is not retried.",
     _CONTROLLER,
 )
 controller_runtime_reconcile_panics_total = Counter(
-    "controller_runtime_reconcile_panics_total", "Reconciliations that crashed.", _CONTROLLER
+    "controller_runtime_reconcile_panics_total", "Number of crashed reconciliations.", _CONTROLLER
 )
 controller_runtime_reconcile_timeouts_total = Counter(
-    "controller_runtime_reconcile_timeouts_total", "Reconciliations that exceeded their time limit.", _CONTROLLER
+    "controller_runtime_reconcile_timeouts_total",
+    "Number of reconciliations that exceeded their time limit.",
+    _CONTROLLER,
 )
 controller_runtime_reconcile_time_seconds = Histogram(
     "controller_runtime_reconcile_time_seconds",
-    "Seconds that one reconciliation took.",
+    "Duration of a reconciliation in seconds.",
     _CONTROLLER,
     buckets=RECONCILE_BUCKETS,
 )
 controller_runtime_max_concurrent_reconciles = Gauge(
-    "controller_runtime_max_concurrent_reconciles", "How many objects are reconciled at once at most.", _CONTROLLER
+    "controller_runtime_max_concurrent_reconciles", "Maximum number of concurrent reconciliations.", _CONTROLLER
 )
 controller_runtime_active_workers = Gauge(
-    "controller_runtime_active_workers", "How many objects are being reconciled.", _CONTROLLER
+    "controller_runtime_active_workers", "Number of running reconciliations.", _CONTROLLER
 )
 
 controller_last_pass_time_seconds = Gauge(
-    "controller_last_pass_time_seconds", "When a reconciliation last ended without an error, in Unix time.", _CONTROLLER
+    "controller_last_pass_time_seconds", "Unix time of the last reconciliation without an error.", _CONTROLLER
 )
 controller_limited_objects = Gauge(
-    "controller_limited_objects", "Objects that ask for more than one object may cause, by controller.", _CONTROLLER
+    "controller_limited_objects", "Number of objects that exceed a limit of the controller.", _CONTROLLER
 )
 
 workqueue_depth = Gauge(
-    "workqueue_depth", "Keys that wait for a worker, without those of a later time.", (*_QUEUE, "priority")
+    "workqueue_depth", "Number of keys that wait for a worker, without delayed keys.", (*_QUEUE, "priority")
 )
-workqueue_adds_total = Counter("workqueue_adds_total", "Keys that became due.", _QUEUE)
-workqueue_retries_total = Counter("workqueue_retries_total", "Keys that were added for a later time.", _QUEUE)
+workqueue_adds_total = Counter("workqueue_adds_total", "Number of keys that became due.", _QUEUE)
+workqueue_retries_total = Counter("workqueue_retries_total", "Number of keys that were added with a delay.", _QUEUE)
 workqueue_queue_duration_seconds = Histogram(
-    "workqueue_queue_duration_seconds", "Seconds that a due key waited for a worker.", _QUEUE, buckets=DECADE_BUCKETS
+    "workqueue_queue_duration_seconds",
+    "Time that a due key waited for a worker, in seconds.",
+    _QUEUE,
+    buckets=DECADE_BUCKETS,
 )
 workqueue_work_duration_seconds = Histogram(
-    "workqueue_work_duration_seconds", "Seconds that a worker held a key.", _QUEUE, buckets=DECADE_BUCKETS
+    "workqueue_work_duration_seconds", "Time that a worker processed a key, in seconds.", _QUEUE, buckets=DECADE_BUCKETS
 )
 workqueue_unfinished_work_seconds = Gauge(
-    "workqueue_unfinished_work_seconds", "Seconds that all keys in work have been held so far, together.", _QUEUE
+    "workqueue_unfinished_work_seconds",
+    "Total time that all keys in progress have been processed so far, in seconds.",
+    _QUEUE,
 )
 workqueue_longest_running_processor_seconds = Gauge(
-    "workqueue_longest_running_processor_seconds", "Seconds that the key longest in work has been held so far.", _QUEUE
+    "workqueue_longest_running_processor_seconds",
+    "Time that the longest-running key has been processed so far, in seconds.",
+    _QUEUE,
 )
 
 rest_client_requests_total = Counter(
-    "rest_client_requests_total", "Requests to API servers; code <error> if no answer came.", ("code", "method", "host")
+    "rest_client_requests_total",
+    "Number of requests to API servers; code <error>: no response.",
+    ("code", "method", "host"),
 )
 rest_client_rate_limiter_duration_seconds = Histogram(
     "rest_client_rate_limiter_duration_seconds",
-    "Seconds that a request waited for the client's own rate limit.",
+    "Time that a request waited for the rate limit of the client, in seconds.",
     ("host",),
     buckets=_WAITING_BUCKETS,
 )
 
-rest_client_open_watches = Gauge("rest_client_open_watches", "Watches that are open.")
+rest_client_open_watches = Gauge("rest_client_open_watches", "Number of open watches.")
 
 leader_election_master_status = Gauge(
-    "leader_election_master_status", "1 while this process leads, by name of the lease.", ("name",)
+    "leader_election_master_status", "1 while this process is the leader, by name of the Lease.", ("name",)
 )
 
 certwatcher_read_certificate_total = Counter(
-    "certwatcher_read_certificate_total", "Attempts to read the server certificate."
+    "certwatcher_read_certificate_total", "Number of attempts to read the server certificate."
 )
 certwatcher_read_certificate_errors_total = Counter(
-    "certwatcher_read_certificate_errors_total", "Failed attempts to read the server certificate."
+    "certwatcher_read_certificate_errors_total", "Number of failed attempts to read the server certificate."
 )
 
 event_recorder_dropped_total = Counter(
     "event_recorder_dropped_total",
-    "Events that were not written: queue_full, rate_limited (of one object), or failed (refused or no answer).",
+    "Number of Events that were not written: queue_full, rate_limited (per object), or failed (refused or no "
+    "response).",
     ("reason",),
 )
 

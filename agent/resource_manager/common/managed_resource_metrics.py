@@ -113,11 +113,13 @@ class ManagedResourceCollector(Collector):
 
 def _sums(everything: Sequence[Figures] | None, *, without_series: int = 0) -> Iterable[GaugeMetricFamily]:
     by_condition = GaugeMetricFamily(
-        f"{_PREFIX}s", "ManagedResources by condition and its status.", labels=("type", "status")
+        f"{_PREFIX}s", "Number of ManagedResources by condition and status.", labels=("type", "status")
     )
-    objects = GaugeMetricFamily(f"{_PREFIX}s_objects", "Objects of all ManagedResources.", labels=("state",))
-    ignored = GaugeMetricFamily(f"{_PREFIX}s_ignored", "ManagedResources that are marked to be ignored.")
-    dropped = GaugeMetricFamily(f"{_PREFIX}s_without_series", "ManagedResources that only count in sums.")
+    objects = GaugeMetricFamily(
+        f"{_PREFIX}s_objects", "Number of objects of all ManagedResources by state.", labels=("state",)
+    )
+    ignored = GaugeMetricFamily(f"{_PREFIX}s_ignored", "Number of ignored ManagedResources.")
+    dropped = GaugeMetricFamily(f"{_PREFIX}s_without_series", "Number of ManagedResources without their own series.")
     if everything is not None:
         found = Counter(item for figures in everything for item in figures.statuses.items())
         for type_, status in sorted({*found, *RESOURCES_GOOD.items()}):
@@ -133,7 +135,7 @@ def _sums(everything: Sequence[Figures] | None, *, without_series: int = 0) -> I
 def _own(everything: Sequence[Figures]) -> Iterable[GaugeMetricFamily]:
     conditions = GaugeMetricFamily(
         f"{_PREFIX}_condition",
-        "1 for the status that a condition of a ManagedResource has.",
+        "1 for the current status of a condition of a ManagedResource.",
         labels=(*_OWN, "type", "status"),
     )
     for figures in everything:
@@ -153,22 +155,30 @@ def _labels(figures: Figures) -> tuple[str, str]:
 
 
 _VALUES: Sequence[tuple[str, str, Callable[[Figures], float | None]]] = (
-    ("objects", "Objects that a ManagedResource lists.", lambda figures: figures.objects),
-    ("unhealthy_objects", "Those that are not healthy, or missing.", lambda figures: figures.unhealthy),
-    ("progressing_objects", "Those that are being rolled out.", lambda figures: figures.progressing),
+    ("objects", "Number of objects of a ManagedResource.", lambda figures: figures.objects),
+    (
+        "unhealthy_objects",
+        "Number of unhealthy or missing objects of a ManagedResource.",
+        lambda figures: figures.unhealthy,
+    ),
+    (
+        "progressing_objects",
+        "Number of objects of a ManagedResource that are being rolled out.",
+        lambda figures: figures.progressing,
+    ),
     (
         "repairs",
-        "How often its objects were repaired in short succession; 0 after some quiet.",
+        "Number of repairs of its objects in short succession; reset to 0 after a quiet period.",
         lambda figures: figures.repairs,
     ),
     (
         "last_applied_timestamp_seconds",
-        "When all objects of a ManagedResource were last found or made as they should be.",
+        "Unix time at which all objects of a ManagedResource were last found or applied as desired.",
         lambda figures: figures.last_applied,
     ),
     (
         "ignored_since_timestamp_seconds",
-        "Since when a ManagedResource is marked to be ignored; only for such.",
+        "Unix time since which a ManagedResource is ignored; absent for others.",
         lambda figures: figures.ignored_since,
     ),
 )

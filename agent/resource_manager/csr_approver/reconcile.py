@@ -106,7 +106,7 @@ APPROVED = "approved"
 
 csr_approver_decisions_total = Counter(
     "csr_approver_decisions_total",
-    "Decisions on CertificateSigningRequests; the reason is approved, or which check failed.",
+    "Number of decisions on CertificateSigningRequests; reason: approved, or the failed check.",
     ("signer", "reason"),
 )
 

@@ -34,7 +34,7 @@ class TokenCollector(Collector):
             return
         family = GaugeMetricFamily(
             f"{self._prefix}_requested_tokens",
-            "Tokens that are kept in Secrets; overdue are those that are not there, or not renewed in time.",
+            "Number of tokens in Secrets by state; overdue: missing, or not renewed in time.",
             labels=("state",),
         )
         now = self._today()
