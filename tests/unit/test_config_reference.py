@@ -63,6 +63,7 @@ def test_blocks_are_described_above_their_fields_and_are_none() -> None:
     text = reference(DEFAULTS)
     assert "### `server.healthProbes`\n\nHTTP server of `/healthz` and `/readyz`.\n\n- `bindAddress`" in text
     assert "- `healthProbes` " not in text
+    assert "### `controllers.shoot`\n\nReconciles Shoots. Enabled by default.\n" in reference(GardenletConfiguration())
     assert "### `server`\n\nServers of the programs.\n\n### `server.webhooks`\n" in text
     assert "### `webhooks.seccompProfile`\n\nSets the seccomp profile `RuntimeDefault`. Opt-in.\n\n###" in text
     assert "- `enabled` (`false`): Send [spans](tracing.md) to a collector.\n" in text, "says more than its block"
