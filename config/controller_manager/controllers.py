@@ -29,7 +29,7 @@ class Bastion:
     concurrent_syncs: Annotated[int, workers()] = 5
     max_lifetime: Annotated[
         Duration,
-        setting("Maximum age of Bastions; older ones are deleted regardless of their heartbeat.", longer_than_zero),
+        setting("Maximum age of Bastions, regardless of their heartbeat.", longer_than_zero),
     ] = DAY
 
 
@@ -144,9 +144,7 @@ class Project:
     concurrent_syncs: Annotated[int, workers()] = 5
     minimum_lifetime_days: Annotated[
         int,
-        setting(
-            "Number of days after the creation and the last activity of a Project before it can be stale.", at_least(0)
-        ),
+        setting("Minimum days since the creation and last activity of a stale Project.", at_least(0)),
     ] = 30
     stale_grace_period_days: Annotated[
         int, setting("Number of days that a Project is stale before its deletion is scheduled.", at_least(0))
@@ -176,8 +174,7 @@ class Seed:
     shoot_monitor_period: Annotated[
         Duration | None,
         setting(
-            "Time between the loss of a Seed and the update of the conditions of its Shoots; unset: five times "
-            "`monitorPeriod`.",
+            "Time between the loss of a Seed and its report in Shoots; unset: five times `monitorPeriod`.",
             longer_than_zero,
         ),
     ] = None
@@ -249,27 +246,24 @@ class Controllers:
     cache_sync_timeout: CacheSyncTimeout = 120.0
     dry_run: Annotated[
         bool,
-        setting(
-            "Only log the stale Projects and expired Shoots that would be deleted, and the changes that "
-            "maintenance would make."
-        ),
+        setting("Only log deletions of stale Projects and expired Shoots, and changes by maintenance."),
     ] = False
     bastion: Annotated[Bastion, setting("Deletes expired Bastions.")] = Bastion()
     certificate_signing_request: Annotated[Workers, setting("Approves the certificates of gardenlets.")] = Workers()
-    cloud_profile: Annotated[Workers, setting("Protects CloudProfiles that are in use from deletion.")] = Workers()
-    controller_deployment: Annotated[
-        Workers, setting("Protects ControllerDeployments that are in use from deletion.")
-    ] = Workers()
+    cloud_profile: Annotated[Workers, setting("Protects CloudProfiles in use from deletion.")] = Workers()
+    controller_deployment: Annotated[Workers, setting("Protects ControllerDeployments in use from deletion.")] = (
+        Workers()
+    )
     controller_registration: Annotated[Workers, setting("Maintains the ControllerInstallations of Seeds.")] = Workers()
     credentials_binding: Annotated[Workers, setting("Protects and labels the credentials of bindings.")] = Workers()
     event: Annotated[Event | None, setting("Deletes expired Events; unset: disabled.")] = None
-    exposure_class: Annotated[Workers, setting("Protects ExposureClasses that are in use from deletion.")] = Workers()
+    exposure_class: Annotated[Workers, setting("Protects ExposureClasses in use from deletion.")] = Workers()
     managed_seed_set: Annotated[ManagedSeedSet, setting("Maintains the replicas of ManagedSeedSets.")] = (
         ManagedSeedSet()
     )
     namespaced_cloud_profile: Annotated[Workers, setting("Renders NamespacedCloudProfiles.")] = Workers()
     project: Annotated[Project, setting("Maintains namespaces, rights and staleness of Projects.")] = Project()
-    quota: Annotated[Workers, setting("Protects Quotas that are in use from deletion.")] = Workers()
+    quota: Annotated[Workers, setting("Protects Quotas in use from deletion.")] = Workers()
     secret_binding: Annotated[Workers, setting("Protects and labels the Secrets of bindings.")] = Workers()
     seed: Annotated[Seed, setting("Detects Seeds without heartbeats.")] = Seed()
     seed_autoscaler: Annotated[SeedAutoscaler, setting("Scales ManagedSeedSets according to SeedAutoscalers.")] = (
