@@ -333,7 +333,7 @@ class Cluster:
 
     def _remove_remains(self) -> None:
         if is_alive(self.state):
-            with suppress(LocalProcessError):  # it is ending, and accepts no requests any more
+            with suppress(LocalProcessError):  # it is stopping, and accepts no requests any more
                 supervisor.ask(self.state, "shutdown")
             what = f"the supervisor of {self.state} to end"
             wait_until(lambda: not is_alive(self.state), what=what, within=_END_SECONDS)

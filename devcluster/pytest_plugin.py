@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """pytest-xdist: tell a worker, before it starts, the run that it belongs to."""
+    """pytest-xdist: pass the run to a worker before it starts."""
     node.workerinput[_WORKER_INPUT] = os.getpid()
 
 

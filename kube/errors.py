@@ -1,4 +1,4 @@
-"""Errors of requests to an API server, as types that tell callers apart what they can do.
+"""Errors of requests to an API server, as types by what callers can do.
 
     KubeError
     ├── KindNotServed            discovery lists no such kind, or not in this version

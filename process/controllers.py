@@ -147,7 +147,7 @@ def group_of_crd(name: str) -> str:
 class KindsFollower:
     """Follows new, changed and deleted kinds of a cluster by its CustomResourceDefinitions.
 
-    Only their metadata are watched: a change suffices, since the name ends in the group. Knowledge about the group is
+    Only their metadata are watched: a change suffices, since the name ends in the group. Discovery of the group is
     discarded, watches that wait for one of its kinds retry at once, and control loops are notified.
 
     If CustomResourceDefinitions may not be read, everything still works, only later: unknown kinds are requested again

@@ -80,7 +80,7 @@ class _Ended(BaseException):
 
 
 class _Step(Generic[T]):
-    """A function in a thread of its own, so that ending it affects nothing else."""
+    """A function in a thread of its own, so that stopping it affects nothing else."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._loop = asyncio.get_running_loop()

@@ -15,5 +15,5 @@
 
 A kind gets a line in the names, a module, and a line in `definitions`. Its CustomResourceDefinition and the columns and
 short names that kubectl shows, the types that webhooks decode (`webhooks.garden.shapes`), their configurations, the
-definitions that devcluster installs, the knowledge of the offline check and the fuzzers: all derive from these.
+definitions that devcluster installs, the kinds of the offline check and the fuzzers: all derive from these.
 """

@@ -48,7 +48,7 @@ class Live:
 
 
 def short_name(reference: Mapping[str, Any]) -> str:
-    """Short name, such as `Deployment/shop/storefront`; the group is rarely needed to tell objects apart."""
+    """Short name, such as `Deployment/shop/storefront`; the group is rarely needed to distinguish objects."""
     parts = (reference.get("kind"), reference.get("namespace"), reference.get("name"))
     return "/".join(part for part in parts if part)
 

@@ -1,11 +1,11 @@
 """Watched kinds, the owners that need them, and the parts of their objects that are kept.
 
-Several controllers need different facts about objects of the same kinds: one whether they are as applied, others their
+Several controllers need different values about objects of the same kinds: one whether they are as applied, others their
 health and progress. Each kind that some owner needs has one watch of the objects with a label, from its first owner to
-its last. A controller has a `Part` of it: a function from an object to the facts that it keeps. So an event is received
-and decoded once, and little stays in memory.
+its last. A controller has a `Part` of it: a function from an object to the values to keep. So an event is received and
+decoded once, and little stays in memory.
 
-A Job may be cleaned up after it has finished (`ttlSecondsAfterFinished`). The kept facts of a Job that was observed as
+A Job may be cleaned up after it has finished (`ttlSecondsAfterFinished`). The kept values of a Job that was observed as
 finished before its deletion stay available (`Part.finished`), so that no controller misses it, or creates it again and
 again. `presume_finished` adds Jobs that an owner remembers beyond the life of this process.
 """
@@ -30,7 +30,7 @@ _FINISHED_JOBS = 10_000
 """Maximum number of remembered Jobs."""
 
 Kept = tuple[Any, ...]
-"""Facts kept of an object, in the order of the parts; the last is whether it is a finished Job to be cleaned up."""
+"""Values kept of an object, in the order of the parts; the last is whether it is a finished Job to be cleaned up."""
 
 
 class ManagedKinds:
@@ -56,8 +56,8 @@ class ManagedKinds:
         """Add a reader of the watches.
 
         Args:
-            keep: returns the facts to keep of an object; it must not change the object.
-            on_change: called for each change of the kept facts, also for objects of a list.
+            keep: returns the values to keep of an object; it must not change the object.
+            on_change: called for each change of the kept values, also for objects of a list.
             index: the values under which `Part.by_index` finds an object.
         """
         if self._stores:
@@ -155,7 +155,7 @@ class ManagedKinds:
 
 
 class Part(Generic[T]):
-    """Facts that one controller keeps of the objects; made by `ManagedKinds.part`."""
+    """Values that one controller keeps of the objects; made by `ManagedKinds.part`."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class Part(Generic[T]):
         return None if kept is None else self._own(kept)
 
     def finished(self, resource: Resource, key: Key) -> T | None:
-        """Facts kept of a Job that has finished and was cleaned up."""
+        """Values kept of a Job that has finished and was cleaned up."""
         kept = self._kinds.finished(resource, key)
         return None if kept is None else self._own(kept)
 

@@ -410,7 +410,7 @@ class Caches:
         return bool(self._unverified) or self.history_rewound.is_set() or self._is_listing_anew()
 
     async def verify(self) -> None:
-        """Return when the stores are verified, as far as the API server can tell.
+        """Return when the stores are verified, as far as the API server knows.
 
         Raises:
             HistoryRewound: the history of the cluster was rewound, or may have been.
@@ -621,7 +621,7 @@ async def _verify(watcher: Watcher) -> None:
 
 
 def _is_own(resource: Resource) -> bool:
-    """Whether the API server itself stores this kind, judging by its group."""
+    """Whether the API server itself stores this kind, by its group."""
     return "." not in resource.group or resource.group.endswith(".k8s.io")
 
 

@@ -334,7 +334,7 @@ class Client:
             async with self._share(kind, namespace):
                 seconds = timeout or _REQUEST_SECONDS
                 if is_write and self._write_guard is not None:
-                    # Asked last, when the request is about to go out; it must not outlive the permission either.
+                    # Called last, when the request is about to go out; it must not outlive the permission either.
                     seconds = min(seconds, self._write_guard())
                 async with self.transport.send(
                     method, path, headers=headers, params=params, body=data, timeout=Timeout(total=seconds)

@@ -189,7 +189,7 @@ class Removal:
         return self._options.progress.unwanted_since.setdefault(self._name, self._look.now)
 
     def _is_simple(self, observed: Observed) -> bool:
-        """Whether only the origin matters for its removal."""
+        """Whether its removal depends on the origin only."""
         owner = self._options.owner
         is_foreign = observed.origin != owner.origin
         if is_foreign and (owner.identity.account is not None or self._ownership.is_out_of_sight(observed.origin)):

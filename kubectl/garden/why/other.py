@@ -1,6 +1,6 @@
 """Findings about kinds that one program works on: ManagedSeeds and their sets, backups, installations, bastions.
 
-Their common parts are the most telling: conditions, the last operation, the finalizers, the Seed whose gardenlet does
+Their common parts are shown: conditions, the last operation, the finalizers, the Seed whose gardenlet does
 the work. Kinds without any of them have no findings.
 """
 

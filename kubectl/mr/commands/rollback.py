@@ -55,8 +55,8 @@ class DryRun(StrEnum):
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, name: str, to: int, dry_run: DryRun | None, wait: bool, timeout: str) -> int:
-    """With --dry-run server, writes nothing and shows the changes to the objects like kubectl mr diff. Revisions are
-    the numbers of kubectl mr history.
+    """Shows the changes to the objects like kubectl mr diff with --dry-run server, and writes nothing. Revisions are the
+    numbers of kubectl mr history.
 
     Does not write Secrets that are immutable or managed by others: the error states the alternative.
     """
@@ -241,7 +241,7 @@ async def _suspend(session: Session, own: Key, reason: str) -> None:
     )
 
 
-# --- who writes an object again and again, so that what somebody else writes into it does not last
+# --- writers that write an object again and again, so that changes by others do not last
 
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

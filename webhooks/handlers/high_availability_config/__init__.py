@@ -3,7 +3,7 @@
 Deployments and StatefulSets get replicas, node affinity, topology spread constraints and tolerations; autoscalers get
 bounds that fit. Each rule is a function from the present value of a field to the right one.
 
-Error codes differ from those of the other webhooks, so the handler does, too: missing knowledge is 500, a namespace
+Error codes differ from those of the other webhooks, so the handler does, too: missing information is 500, a namespace
 that does not exist 404, and an object that cannot be decoded is denied.
 """
 

@@ -1,4 +1,4 @@
-"""State of the cluster that matters for a workload: its autoscaler, and the number of Nodes."""
+"""State of the cluster that affects a workload: its autoscaler, and the number of Nodes."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

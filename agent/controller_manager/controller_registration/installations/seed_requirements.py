@@ -42,8 +42,8 @@ def _interned(value: V) -> V:
 class DistinctValues(Generic[V]):
     """Different values of the objects in a group.
 
-    A Seed may have thousands of Shoots, most of which need the same extensions. Only the set of needed extensions
-    matters, and few Shoots change it; so it is counted with each change, instead of being computed from all.
+    A Seed may have thousands of Shoots, most of which need the same extensions. Few Shoots change
+    the set of needed extensions; so it is counted with each change, instead of being computed from all.
     """
 
     def __init__(self) -> None:

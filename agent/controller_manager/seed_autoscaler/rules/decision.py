@@ -7,7 +7,7 @@
     decision.memory        for the next decision
     decision.again_at      time at which it may change though nothing else does
 
-Safety comes first. Unknown facts never lead to fewer Seeds; a Seed is given up only when fewer were wanted for a whole
+Safety comes first. Unknown values never lead to fewer Seeds; a Seed is given up only when fewer were wanted for a whole
 window, the set is settled, no Shoot waits, and there is a Seed without Shoots. More Seeds are made at once.
 """
 

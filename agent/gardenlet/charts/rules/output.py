@@ -77,7 +77,7 @@ def error_text(printed: str, values: Mapping[str, Any]) -> str:
         reported = f"failed to sort manifests: {reported}"
     elif reported.startswith(_UNLOADED):
         reported = f"can't load chart from archive: {reported}"
-    half = _LONGEST_ERROR // 2  # the beginning has the location, the end the cause
+    half = _LONGEST_ERROR // 2  # the start has the location, the end the cause
     return reported if len(reported) <= _LONGEST_ERROR else f"{reported[:half]} … {reported[-half:]}"
 
 

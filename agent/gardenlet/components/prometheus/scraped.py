@@ -200,7 +200,7 @@ def _cadvisor() -> Object:
         *({**of_service, "targetLabel": label, "replacement": "$1"} for label in ("systemd_service_name", "container")),
         # The container POD only has metrics of a Pod's network that matter.
         drop(f"POD;container_({'|'.join(_OF_CONTAINERS)})", "container", "__name__"),
-        # Series without a container are slices of the node: only their network matters.
+        # Series without a container are slices of the node: only their network is of interest.
         keep(f"{of_node}|.+;.+;.*;.*", "__name__", "container", "interface", "id"),
         drop(of_pod, "__name__", "container", "interface"),
         {

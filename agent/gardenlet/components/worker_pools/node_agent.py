@@ -54,7 +54,7 @@ def objects(
 def former(named: Iterable[str], present: Collection[str]) -> list[str]:
     """Names of Secrets that nodes have by former keys of pools, limited to the number that pools may have left behind.
 
-    The limit matters since users of the Shoot can label its nodes with any number of names.
+    The limit exists since users of the Shoot can label its nodes with any number of names.
     """
     return sorted({*named} - {*present})[: 2 * len(present) + _OF_GONE_POOLS]
 

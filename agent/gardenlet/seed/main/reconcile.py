@@ -1,6 +1,6 @@
 """One reconciliation of the own Seed: its components are deployed, or deleted, and the status reports the result.
 
-    begun         known facts about the seed are written to the status, with the observed generation
+    begun         known values of the seed are written to the status, with the observed generation
     prerequisites provided by others: Secrets of the garden, a version of Kubernetes
     flow          RECONCILE or DELETE
     ended         one more write of the status

@@ -102,7 +102,7 @@ class Inspection:
             return Inside(problem=f"its objects were not listed within {_INSPECTION_SECONDS:g} s")
 
     async def _with_nodes(self, client: Client, rolled_out: Object, inside: Inside) -> Inside:
-        """Add Nodes and problems of Nodes, Leases and tunnel; Leases are judged by the time when they were listed."""
+        """Add Nodes and problems of Nodes, Leases and tunnel; Leases count at the time when they were listed."""
         nodes = await _nodes(client)
         tunnel_problem = await _tunnel_problem(client) if self.has_tunnels else None
         if not nodes:

@@ -1,0 +1,114 @@
+"""Docstrings and comments of the product, and its documentation, in the words of the field.
+
+A docstring starts with a verb or a noun: what follows a preposition or a question word has no subject. `test_glossary`
+has words that identifiers do without, too.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+import pytest
+
+from kit.packages import ALL, PROJECT
+
+_PREPOSITIONS = (
+    "of from for by with without in on at to as about after before below beside besides between into under over through"
+    " during against among within until till upon behind near"
+)
+NO_STARTS = frozenset([*_PREPOSITIONS.split(), "what", "who", "which", "whose", "where", "when", "how", "raises"])
+INSTEAD = {
+    "requested, request": "asked asks",
+    "reports, states": "said says say",
+    "again, recreate, restart": "anew",
+    "a user, another client": "somebody whoever",
+    "simulated": "played",
+}
+"""What to write, and the words that it replaces."""
+_WORDS = {word: plain for plain, words in INSTEAD.items() for word in words.split()}
+_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+_CODE = re.compile(r"`[^`]*`|^ {4,}.*$", re.MULTILINE)
+"""Names of code, and examples."""
+_BLOCK = re.compile(r"^( *)```.*?^\1```$|<!--.*?-->", re.DOTALL | re.MULTILINE)
+QUOTING = frozenset(
+    {
+        "alerts",
+        "configuration",
+        "gardenlet-configuration",
+        "kubectl-gardener",
+        "kubectl-mr",
+        "limits",
+        "metrics",
+        "rights",
+    }
+)
+"""Pages that quote what programs print, or that are generated from code."""
+
+
+def problems(docstring: str) -> Iterator[str]:
+    text = docstring.strip()
+    first = re.split(r"[\s.,:;]", text, maxsplit=1)[0]
+    if first.lower() in NO_STARTS:
+        yield f"starts with '{first}': begin with a verb or a noun"
+    yield from misused(_CODE.sub("", text))
+
+
+def misused(text: str) -> Iterator[str]:
+    for found in _WORD.finditer(text):
+        yield f"'{found[0]}' - write: {_WORDS[found[0].lower()]}"
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text; those of attributes, too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for each in node.body:
+                match each:
+                    case ast.Expr(value=ast.Constant(value=str() as text)):
+                        yield each.lineno, text
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+@pytest.mark.parametrize("package", sorted(ALL - {"tests"}))
+def test_the_code_is_described_in_plain_words(package: str) -> None:
+    found = []
+    for file in sorted((PROJECT / package).rglob("*.py")):
+        source = file.read_text()
+        lines = [(line, each) for line, text in docstrings(source) for each in problems(text)]
+        lines += [(line, each) for line, text in comments(source) for each in misused(_CODE.sub("", text))]
+        found += [f"{file.relative_to(PROJECT)}:{line}: {each}" for line, each in lines]
+    assert found == []
+
+
+def test_the_documentation_is_written_in_plain_words() -> None:
+    pages = [page for page in (PROJECT / "docs").glob("*.md") if page.stem not in QUOTING]
+    texts = {page.name: _BLOCK.sub("", page.read_text()) for page in [*pages, PROJECT / "README.md"]}
+    found = {name: list(misused(re.sub(r"`[^`]*`", "", text))) for name, text in texts.items()}
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize(
+    ("docstring", "problem"),
+    [
+        ("Of the Shoot's API server.", "starts with 'Of'"),
+        ("Raises KubeError.", "starts with 'Raises'"),
+        ("What the check came to.", "starts with 'What'"),
+        ("Result, if anybody asked.", "'asked'"),
+        ("Start it anew.", "'anew'"),
+    ],
+)
+def test_a_problem_is_found(docstring: str, problem: str) -> None:
+    (found,) = problems(docstring)
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize("docstring", ["Whether `said` is set.", "Result:\n\n    write(said)", "Requested state."])
+def test_names_and_examples_are_left_alone(docstring: str) -> None:
+    assert list(problems(docstring)) == []
