@@ -55,8 +55,8 @@ class DryRun(StrEnum):
 @options.timeout("5m")
 @on_cluster()
 async def command(session: Session, *, name: str, to: int, dry_run: DryRun | None, wait: bool, timeout: str) -> int:
-    """Shows the changes to the objects like kubectl mr diff with --dry-run server, and writes nothing. Revisions are the
-    numbers of kubectl mr history.
+    """Shows the changes to the objects like kubectl mr diff with --dry-run server. Revisions are the numbers of
+    kubectl mr history.
 
     Does not write Secrets that are immutable or managed by others: the error states the alternative.
     """
