@@ -100,11 +100,7 @@ class GardenApi(ABC):
         """Trigger the takeover by the next Seed, after the status reports that the Shoot has left its Seed."""
 
     async def kubeconfig(self, shoot: Object, role: Role, *, lifetime: timedelta) -> Kubeconfig:
-        """Return credentials for the Shoot's API server, for the user of the client.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Return credentials for the Shoot's API server, for the user of the client."""
         where = key(shoot)
         path = self._issued(SHOOTS, where, role.subresource)
         body = {

@@ -20,49 +20,29 @@ _USER_AGENT = "local-provider"
 
 
 async def runs(seed: Client, namespace: str) -> bool:
-    """Whether the API server is expected to run, so that there may be Nodes.
-
-    Raises:
-        KubeError: the seed refused a request, or could not be reached.
-    """
+    """Whether the API server is expected to run, so that there may be Nodes."""
     found = await seed.find(DEPLOYMENTS, Key(namespace, APISERVER))
     return found is not None and not is_deleting(found) and integer(at(found, "spec", "replicas")) > 0
 
 
 async def is_asleep(seed: Client, namespace: str) -> bool:
-    """Whether the Shoot has to be hibernated.
-
-    Raises:
-        KubeError: the seed refused a request, or could not be reached.
-    """
+    """Whether the Shoot has to be hibernated."""
     return at(await _spec(seed, namespace), "hibernation", "enabled") is True
 
 
 async def network_of_nodes(seed: Client, namespace: str) -> str:
-    """Return the network that the Shoot requests; empty if its provider may choose.
-
-    Raises:
-        KubeError: the seed refused a request, or could not be reached.
-    """
+    """Return the network that the Shoot requests; empty if its provider may choose."""
     return text(at(await _spec(seed, namespace), "networking", "nodes"))
 
 
 async def _spec(seed: Client, namespace: str) -> Object:
-    """Return the spec of the Shoot as extensions see it.
-
-    Raises:
-        KubeError: the seed refused a request, or could not be reached.
-    """
+    """Return the spec of the Shoot as extensions see it."""
     cluster: Object = await seed.find(CLUSTERS, namespace) or {}
     return mapping_at(cluster, "spec", "shoot", "spec")
 
 
 async def kubeconfig(seed: Client, namespace: str) -> bytes:
-    """Return the kubeconfig with a token, which is renewed; empty if there is none yet.
-
-    Raises:
-        KubeError: the seed refused a request, or could not be reached.
-    """
+    """Return the kubeconfig with a token, which is renewed; empty if there is none yet."""
     secret = await seed.find(SECRETS, Key(namespace, _KUBECONFIG)) or {}
     return base64.b64decode(string_map(secret.get("data")).get("kubeconfig", ""))
 
@@ -73,7 +53,6 @@ async def connected(seed: Client, namespace: str) -> AsyncIterator[Client]:
 
     Raises:
         ReconcileError: there is no kubeconfig yet.
-        KubeError: the seed refused a request, or could not be reached.
     """
     try:
         content = await kubeconfig(seed, namespace)

@@ -126,7 +126,6 @@ class SharedListers:
 
         Raises:
             NotFound: there is none.
-            KubeError: the API server refused the request, or could not be reached.
         """
         found = await present(self.target.client, self._namespace_store(), Key("", name))
         if found is None:

@@ -67,11 +67,7 @@ class Bindings:
         return {label: store.values_by_index(self._index, name) for label, store in self._stores.items()}
 
     async def look(self, client: Client, name: Key) -> None:
-        """Add the present bindings of an object to the caches.
-
-        Raises:
-            KubeError: the list failed.
-        """
+        """Add the present bindings of an object to the caches."""
         for store in self._stores.values():
             await look(client, store, lambda binding: name in self._references(binding))
 

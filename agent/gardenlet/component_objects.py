@@ -97,7 +97,6 @@ class ComponentObjects:
 
         Raises:
             ComponentError: they are not gone in time.
-            KubeError: a request failed.
         """
         if self.is_gone(component):
             return
@@ -129,11 +128,7 @@ class ComponentObjects:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def destroy_collected(self) -> None:
-        """Remove the objects that the resource manager's garbage collector would remove, once it is gone.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Remove the objects that the resource manager's garbage collector would remove, once it is gone."""
         for resource in _COLLECTED:
             selection = Selection(label_selector=f"{MARKS.label}={MARKS.value},{keys.GARBAGE_COLLECTABLE}=true")
             for obj in await self._cluster.client.list(resource, selection, form=Form.METADATA):

@@ -112,11 +112,7 @@ class OperationStatus:
         return await self._write(obj, operation, {"lastError": None, **fields})
 
     async def _write(self, obj: Object, wanted: Object, fields: Object) -> Object:
-        """Return the object with this status, written if it differs.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Return the object with this status, written if it differs."""
         before = mapping(mapping(obj.get("status")).get("lastOperation"))
         standing = {
             "lastOperation": operations.following(before, wanted),
@@ -170,11 +166,7 @@ class ExtensionMirror:
         return await self.client.find(self.resource, name)
 
     async def copy_secret(self, name: str, data: Mapping[str, str], extension: Object | None = None) -> Copy:
-        """Write the data into a Secret in the seed; its timestamp is later than the response of its extension.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Write the data into a Secret in the seed; its timestamp is later than the response of its extension."""
         live = await self.client.find(SECRETS, Key(NAMESPACE, name))
         noted = annotations(live or {}).get(keys.TIMESTAMP, "")
         if live is not None and noted and mapping(live.get("data")) == dict(data):
@@ -206,11 +198,7 @@ class ExtensionMirror:
         return operation.get("state") == FAILED or (copy is not None and _is_newer(copy, operation))
 
     async def ask_unless_paused(self, owner: Key, name: Key, wanted: Object, live: Object | None) -> Result:
-        """Request a reconciliation for a garden object, with pauses if the extension keeps failing.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Request a reconciliation for a garden object, with pauses if the extension keeps failing."""
         has_failed = last_operation(live or {}).get("state") == FAILED
         if has_failed and (pause := self._pauses.next(owner, now=self.clock())):
             return RequeueAfter(pause)
@@ -224,11 +212,7 @@ class ExtensionMirror:
     async def ask(
         self, name: Key, wanted: Object, live: Object | None, *, operation: str = keys.OPERATION_RECONCILE
     ) -> Object:
-        """Write the spec and the operation annotation in one request, and return the object.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Write the spec and the operation annotation in one request, and return the object."""
         requested = await self.kick(operation, live)
         if live is None:
             place = {"namespace": name.namespace} if name.namespace else {}
@@ -245,11 +229,7 @@ class ExtensionMirror:
         return kick(operation, now=self.clock(), live=live)
 
     async def write_status(self, live: Object, fields: Object) -> None:
-        """Write status fields that an extension needs before it can proceed.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Write status fields that an extension needs before it can proceed."""
         where = key(live)
         body = {"status": fields}
         await self.client.patch(self.resource, where, body, subresource="status")
@@ -259,9 +239,6 @@ class ExtensionMirror:
 
         While the object waits for its state, it gets that first, so this is safe to interrupt and repeat. `namespace`
         is that of the objects to which the state refers.
-
-        Raises:
-            KubeError: a request failed.
         """
         if annotations(live).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
             for each in left.objects:
@@ -273,31 +250,19 @@ class ExtensionMirror:
         return requested
 
     async def annotate(self, live: Object, added: Mapping[str, str]) -> None:
-        """Add annotations.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Add annotations."""
         meta = metadata(live)
         body = {"metadata": {"uid": uid(live), "annotations": dict(added)}}
         await self.client.patch(self.resource, Key(meta.get("namespace") or "", meta["name"]), body)
 
     async def confirm_and_delete(self, live: Object) -> None:
-        """Confirm and request the deletion, unless already deleting.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Confirm and request the deletion, unless already deleting."""
         if not is_deleting(live):
             await self.annotate(live, {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self.clock())})
             await self.delete(live)
 
     async def delete(self, live: Object) -> None:
-        """Request the deletion of this object, identified by its uid.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Request the deletion of this object, identified by its uid."""
         where = key(live)
         if not await self.client.delete_if_exists(self.resource, where, uid=uid(live)):
             return

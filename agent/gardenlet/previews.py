@@ -41,7 +41,6 @@ class Previews:
 
         Raises:
             NoPreviewError: there is none.
-            KubeError: a request failed.
         """
         preview = self._offered.get(kind.lower())
         if preview is None:

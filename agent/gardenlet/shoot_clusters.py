@@ -97,7 +97,6 @@ class ShootClusters:
 
         Raises:
             NoConnectionError: there is no kubeconfig, or the version differs.
-            KubeError: a request failed.
         """
         async with self._locks.setdefault(namespace, asyncio.Lock()):
             opened = await self._opened(namespace, checked_within)

@@ -155,10 +155,6 @@ class ControllerScenes(Demo):
 
 
 async def _report_once(garden: Cluster, seed: str) -> None:
-    """Report like the gardenlet of the Seed.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Report like the gardenlet of the Seed."""
     async with Transport(load_kubeconfig(garden.kubeconfig)) as transport:
         await Gardenlets(Client(transport, user_agent="gardenlets"), seed).work()

@@ -60,7 +60,6 @@ class GardenBox:
 
         Raises:
             LocalProcessError: a program fails, or the time is over.
-            KubeError: a request failed.
         """
         for obj in objects.roles():
             self._apply(obj)

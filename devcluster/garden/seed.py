@@ -74,7 +74,6 @@ class SeedBox:
 
         Raises:
             LocalProcessError: a program ends, or the time is over.
-            KubeError: a request failed.
         """
         self.prepare()
         self.give_bootstrap_token()
@@ -85,11 +84,7 @@ class SeedBox:
         return programs
 
     def prepare(self) -> None:
-        """Create the objects that a gardenlet needs.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Create the objects that a gardenlet needs."""
         for obj in objects.of_seed():
             self._seed.api.apply(objects.path(obj), obj)
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
@@ -137,7 +132,6 @@ class SeedBox:
 
         Raises:
             LocalProcessError: a program ends, or the time is over.
-            KubeError: a request failed.
         """
 
         def is_ready() -> bool:
@@ -167,11 +161,7 @@ class SeedBox:
 
 
 def report_extensions(garden: Cluster, seed: str) -> None:
-    """Report extensions as installed: those of the demo data run elsewhere.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Report extensions as installed: those of the demo data run elsewhere."""
     for each in garden.api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
         if at(spec(each), "seedRef", "name") == seed and condition(each, INSTALLED) is None:
             path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)

@@ -174,7 +174,7 @@ class LiveObjects:
         return self._kinds.sees(resource, key)
 
     async def read(self, resource: Resource, key: Key) -> Object | None:
-        """Whole live object, from the memory of recent events if it is there. Raises KubeError."""
+        """Whole live object, from the memory of recent events if it is there."""
         observed = self.observed(resource, key)
         if observed is not None:
             found = self._recent.get(id_of(resource, key), version=observed.version)
@@ -183,7 +183,7 @@ class LiveObjects:
         return await self.read_live(resource, key)
 
     async def read_live(self, resource: Resource, key: Key, *, client: Client | None = None) -> Object | None:
-        """Whole live object, from the API server. Raises KubeError."""
+        """Whole live object, from the API server."""
         return await (client or self.client).find(resource, key)
 
     async def annotate(

@@ -589,7 +589,7 @@ class Client:
         )
 
     async def _list_kind(self, resource: Resource) -> str:
-        """Kind of the lists of a kind: a CustomResourceDefinition may set it. Raises KubeError."""
+        """Kind of the lists of a kind: a CustomResourceDefinition may set it."""
         if resource not in self._list_kinds:
             path = f"{_DEFINITIONS}/{resource.plural}.{resource.group}"
             names = mapping(spec(await self.read(path)).get("names"))

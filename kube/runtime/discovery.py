@@ -157,7 +157,7 @@ class Discovery:
     async def list_if_served(
         self, resource: Resource, selection: Selection | None = None, *, form: Form = Form.WHOLE
     ) -> list[Object]:
-        """All objects of a kind; none if there is no such kind. Raises KubeError."""
+        """All objects of a kind; none if there is no such kind."""
         try:
             return await self._client.list(resource, selection, form=form)
         except KindNotServed:
@@ -165,7 +165,7 @@ class Discovery:
             return []
 
     async def is_served(self, resource: Resource) -> bool:
-        """Whether the kind is served in this version. Raises KubeError."""
+        """Whether the kind is served in this version."""
         try:
             await self.find(resource.api_version, resource.kind)
         except KindNotServed:

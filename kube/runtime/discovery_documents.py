@@ -22,7 +22,7 @@ before 1.27 there is none.
 """
 
 Read = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""GET: the JSON object at a path. Raises KubeError."""
+"""GET: the JSON object at a path."""
 
 
 class ReadAs(Protocol):

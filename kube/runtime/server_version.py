@@ -6,7 +6,7 @@ from kube.runtime.client import Client
 
 
 async def server_version(client: Client) -> str:
-    """Version of Kubernetes, such as `v1.30.5`. Raises KubeError."""
+    """Version of Kubernetes, such as `v1.30.5`."""
     version = text((await client.read("/version")).get("gitVersion"))
     if not version:
         raise Unreachable("the answer to /version names no version, and is perhaps of a proxy")

@@ -147,7 +147,6 @@ class Waiting:
 
         Raises:
             NotInTimeError: it is not gone in time.
-            KubeError: the API server does not answer.
         """
 
         async def missing(store: Store[Object]) -> str:
@@ -181,7 +180,6 @@ class Waiting:
 
         Raises:
             NotInTimeError: some are left; the text names the first ones, and the reasons.
-            KubeError: the API server does not answer.
         """
 
         def named(objects: Iterable[Object]) -> str:
@@ -196,7 +194,7 @@ class Waiting:
         await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
-        """Object as the API server has it; None: it does not exist, or there is no such kind. Raises KubeError."""
+        """Object as the API server has it; None: it does not exist, or there is no such kind."""
         try:
             return await self._client.find(resource, wanted)
         except KindNotServed:

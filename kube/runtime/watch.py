@@ -238,7 +238,7 @@ class Watcher:
                 await self._look_back()
 
     async def _ask(self) -> None:
-        """Verify after a silence, even if verified before. Raises KubeError."""
+        """Verify after a silence, even if verified before."""
         async with self._verifying:
             await self._look_back()
             self._progressed()

@@ -140,7 +140,7 @@ class Merging:
 
 
 async def autoscaled(cluster: Cluster) -> Scaled:
-    """Targets of autoscalers in the target cluster. Raises KubeError."""
+    """Targets of autoscalers in the target cluster."""
     found: list[Scaled] = []
     for api_version, kind, scaled_by in (
         ("autoscaling/v1", "HorizontalPodAutoscaler", scaled_by_hpa),

@@ -39,7 +39,7 @@ async def read(cluster: Cluster, reference: Object) -> Live:
 
 
 async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object | None:
-    """Read the object of a reference; None if it does not exist. Raises KubeError."""
+    """Read the object of a reference; None if it does not exist."""
     resource = await cluster.discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")
     namespace = (reference.get("namespace") or "") if resource.namespaced else ""
     return await cluster.client.find(resource, Key(namespace, reference.get("name") or ""))

@@ -25,7 +25,7 @@ from kubectl.session import Session
 
 
 async def read_revisions(session: Session, managed_resource: Object) -> list[Object]:
-    """Metadata of the Secrets of revisions, the oldest first. Raises KubeError."""
+    """Metadata of the Secrets of revisions, the oldest first."""
     own = key(managed_resource)
     selection = Selection(
         own.namespace,

@@ -33,7 +33,7 @@ class Entry:
 
 
 async def read(client: Client) -> list[Entry]:
-    """Entries of all webhook configurations. Raises KubeError."""
+    """Entries of all webhook configurations."""
     found: list[Entry] = []
     for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         for configuration in await client.list(kind):
@@ -70,7 +70,7 @@ def by_address(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 async def problem_with(client: Client, entry: Entry) -> str:
-    """Reason why the server can't be reached, as far as visible from here; empty if it can. Raises KubeError."""
+    """Reason why the server can't be reached, as far as visible from here; empty if it can."""
     if entry.service is None:
         return await _problem_with_url(entry)
     namespace, name = entry.service

@@ -61,7 +61,6 @@ class CopyReconciler:
 
         Raises:
             BucketAway: it is not accessible, or unknown.
-            KubeError: the seed refused a request, or could not be reached.
         """
         of = mapping_at(spec(task), store)
         where = Key(key(task).namespace, text(mapping(of.get("secretRef")).get("name")))

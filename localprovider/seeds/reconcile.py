@@ -86,7 +86,6 @@ class SeedReconciler:
         Raises:
             ReconcileError: there is no kubeconfig.
             LocalProcessError: the supervisor refused, or there are too many namespaces.
-            KubeError: the seed refused a request, or could not be reached.
         """
         places = self._pods.places
         directory, files, own = places.seed(namespace), places.files_of(namespace), f"{namespace}/{SEED}"

@@ -114,7 +114,6 @@ class Keeper:
 
         Raises:
             CannotKeep: a Secret has another owner, files cannot be written, or other programs write the same objects.
-            KubeError: an API server refused a request, or could not be reached.
         """
         last: KubeError | None = None
         for _ in range(_MOST_STEPS):

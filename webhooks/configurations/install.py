@@ -32,11 +32,7 @@ class Done:
 
 
 async def install(client: Client, instance: Instance, wanted: Sequence[Object]) -> list[Done]:
-    """Reconcile the configurations of an instance with the desired ones.
-
-    Raises:
-        KubeError: an API server refused a request, or could not be reached.
-    """
+    """Reconcile the configurations of an instance with the desired ones."""
     by_kind = {obj["kind"]: obj for obj in wanted}
     done = []
     for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):

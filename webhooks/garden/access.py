@@ -57,7 +57,6 @@ class Access:
 
         Raises:
             Refusal: there are too many to check, or too many pending requests of the user.
-            KubeError: the API server refused a request, or could not be reached.
         """
         rights = list(rights)
         distinct = {_question(user, right): right for right in rights}
@@ -72,7 +71,6 @@ class Access:
 
         Raises:
             Refusal: too many requests of the user are pending.
-            KubeError: the API server refused the request, or could not be reached.
         """
         question = _question(user, right)
         until, allowed = self._answers.get(question, (0.0, False))
@@ -88,7 +86,6 @@ class Access:
 
         Raises:
             Refusal: too many requests of the user are pending.
-            KubeError: the API server refused a request, or could not be reached.
         """
 
         async def is_there(resource: Resource, wanted: Key) -> bool:
@@ -116,7 +113,6 @@ class Access:
 
         Raises:
             Refusal: too many requests of the user are pending.
-            KubeError: the API server refused a request, or could not be reached.
         """
         found = list[Finding]()
         for content in contents:
@@ -127,11 +123,7 @@ class Access:
         return found
 
     async def is_full(self, limit: Limit) -> bool:
-        """Whether there are more objects than the limit.
-
-        Raises:
-            KubeError: the API server refused a request, or could not be reached.
-        """
+        """Whether there are more objects than the limit."""
         if limit.most < 0:
             return True
         counted, enough = 0, limit.most + 1

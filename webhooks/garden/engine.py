@@ -152,11 +152,7 @@ def validator(kind: Kind, lookups: Lookups, access: Access) -> Handler:
 
 
 async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluate: Callable[[Seen], T]) -> T:
-    """Return the result of an evaluation in which objects are missing only if the API server confirms it.
-
-    Raises:
-        KubeError: the API server refused a request, or could not be reached.
-    """
+    """Return the result of an evaluation in which objects are missing only if the API server confirms it."""
     requested = set[Missed]()
     while True:
         seen = lookups.of_request()

@@ -122,7 +122,6 @@ class Collections:
         """Return the first object without confirmation.
 
         Raises:
-            KubeError: the API server refused a request, or could not be reached.
             msgspec.ValidationError: its answer does not consist of objects.
         """
         key = (request.resource, request.namespace)

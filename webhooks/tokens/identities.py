@@ -42,7 +42,6 @@ class IdentityTokens:
         Raises:
             Refused: the user lacks the right, or the request is invalid.
             CannotIssue: there is no usable key.
-            KubeError: the garden refused a request, or could not be reached.
         """
         demand_type(body, REQUEST)
         await demand_right(self.access, user, WORKLOAD_IDENTITIES, SUBRESOURCE, where)

@@ -35,7 +35,6 @@ class Kubeconfigs:
 
         Raises:
             Refused: the user lacks the right, the request is invalid, or the Shoot is not ready for it yet.
-            KubeError: the garden refused a request, or could not be reached.
         """
         # Imported late, to save memory in servers that issue none.
         from webhooks.tokens.shoot_kubeconfig import CannotIssue, NoAuthority, issue
@@ -75,11 +74,7 @@ class Kubeconfigs:
         }
 
     async def _certificates(self, shoot: Key) -> str:
-        """Return the CA certificates of the Shoot's API server, as PEM; empty if they are unknown.
-
-        Raises:
-            KubeError: the garden refused a request, or could not be reached.
-        """
+        """Return the CA certificates of the Shoot's API server, as PEM; empty if they are unknown."""
         name = f"{shoot.name}.ca-cluster"
         public = await self.client.find(CONFIG_MAPS, Key(shoot.namespace, name))
         if found := text(mapping((public or {}).get("data")).get(_CERTIFICATES)):

@@ -32,7 +32,6 @@ async def demand_right(access: Access, user: User, resource: Resource, subresour
 
     Raises:
         Refused: the user lacks the right.
-        KubeError: the API server refused a request, or could not be reached.
     """
     what = f'{resource.plural}/{subresource} of "{where}" in API group "{resource.group}"'
     right = Right(

@@ -31,11 +31,7 @@ REASON = "ResourceReferenced"
 
 
 async def look(client: Client, store: Store[Object], refers: Callable[[Object], bool], *, namespace: str = "") -> None:
-    """Add the present users, of a namespace or of all, to the cache.
-
-    Raises:
-        KubeError: the list failed.
-    """
+    """Add the present users, of a namespace or of all, to the cache."""
     async for page in client.pages(store.view.resource, Selection(namespace=namespace)):
         for obj in page:
             if refers(obj):

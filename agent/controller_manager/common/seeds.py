@@ -44,9 +44,6 @@ class SeedConditions:
         """Write the condition and return the Seed; None if it is gone.
 
         A condition that another writer has changed since the Seed was read stays.
-
-        Raises:
-            KubeError: the write failed.
         """
         now, before = self._clock(), condition(seed, found.type)
 
@@ -65,11 +62,7 @@ class SeedConditions:
         return self._summed_up(status) == status
 
     async def sum_up(self, seed: Object) -> None:
-        """Correct the phase.
-
-        Raises:
-            KubeError: the write failed.
-        """
+        """Correct the phase."""
         await self._update(seed, self._summed_up)
 
     def _summed_up(self, status: Object) -> Object:
@@ -93,11 +86,7 @@ class SeedConditions:
 
 
 async def is_used(client: Client, seed: str) -> bool:
-    """Whether a Shoot is on the Seed, or has not left it yet.
-
-    Raises:
-        KubeError: the list failed.
-    """
+    """Whether a Shoot is on the Seed, or has not left it yet."""
     for selector in selectors_of_users(seed):
         page = await client.list_page(SHOOTS, Selection(field_selector=selector), form=Form.METADATA, limit=1)
         if page.get("items"):

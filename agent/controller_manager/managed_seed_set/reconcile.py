@@ -294,7 +294,6 @@ async def _execute(
     """Execute any step but the creation of a Shoot, which the status has to record before.
 
     Raises:
-        KubeError: a request failed.
         ReconcileError: the update was refused.
     """
     match step.action:

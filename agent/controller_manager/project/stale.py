@@ -270,11 +270,7 @@ class Reconciler:
         return decide(project, self._settings, is_kept=is_kept, now=self._clock())
 
     async def _delete(self, project: Object) -> None:
-        """Delete the Project if it still is stale.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Delete the Project if it still is stale."""
         if await delete_confirmed(self._client, PROJECTS, project, now=self._clock(), is_due=self._is_due):
             log.info("A stale Project is deleted")
 

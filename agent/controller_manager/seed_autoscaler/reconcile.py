@@ -120,7 +120,6 @@ class Reconciler:
 
         Raises:
             Conflict: the set has changed.
-            KubeError: the write failed.
         """
         meta, own = metadata(seed_set), key(seed_set)
         scale = {

@@ -160,11 +160,7 @@ class Reconciler:
     # --- restoration
 
     async def _restore(self, entry: Object, wanted: Object, extension: Object | None) -> None:
-        """Restore the extension from the state that the source Seed saved; safe to interrupt and repeat at any point.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Restore the extension from the state that the source Seed saved; can be interrupted and repeated."""
         place = _extension_name(entry)
         left = NOTHING
         if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:

@@ -274,7 +274,6 @@ class GardenAccess:
         Raises:
             NotVerified: the CA does not verify the server.
             Overtaken: another kubeconfig was stored meanwhile.
-            KubeError: a request failed.
         """
         if not kubeconfig.certificate_pem or same_authority(authority_of(kubeconfig.cluster), authority):
             return None

@@ -119,7 +119,6 @@ async def store(
 
     Raises:
         Overtaken: another kubeconfig was stored meanwhile.
-        KubeError: a request failed.
     """
     (namespace, name), noted, attempts = where, annotations or {}, _ATTEMPTS
     while True:

@@ -56,11 +56,7 @@ class _Change:
 
 
 async def recorded(place: Place, client: RecordingClient) -> list[ObjectDifference]:
-    """Differences of objects that tasks wrote directly.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Differences of objects that tasks wrote directly."""
 
     async def one(entry: tuple[tuple[Resource, Key], Recorded]) -> ObjectDifference | None:
         (resource, name), written = entry
@@ -107,11 +103,7 @@ class Components:
     """Objects of components in the seed, by kind."""
 
     async def differences(self) -> list[ObjectDifference]:
-        """Differences of the components' objects.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Differences of the components' objects."""
         found, resources = list[_Change](), dict[tuple[str, str], Resource | None]()
         for obj in (each for objects in self.recorded.desired.values() for each in objects):
             kind = text(obj.get("apiVersion")), text(obj.get("kind"))

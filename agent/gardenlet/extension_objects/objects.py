@@ -108,7 +108,6 @@ class ExtensionObjects:
         Raises:
             ReconcileError: it is too large, or other clients keep writing it.
             ExtensionError: an object of this name is being deleted, and does not go.
-            KubeError: the API server does not respond.
         """
         question = Question(
             kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded, data_changed=data_changed
@@ -138,7 +137,6 @@ class ExtensionObjects:
 
         Raises:
             ReconcileError: another request has been made since.
-            KubeError: the API server does not respond.
         """
         kind, name = requested.kind, requested.name
 
@@ -175,7 +173,6 @@ class ExtensionObjects:
         Raises:
             ReconcileError: it is too large, or other clients keep writing it.
             ExtensionError: an object of this name is being deleted, and does not go.
-            KubeError: the API server does not respond.
         """
         name = key(manifest)
         live = live or await self._client.find(kind.resource, name)
@@ -189,11 +186,7 @@ class ExtensionObjects:
         return Asked(kind, name, requested[keys.TIMESTAMP])
 
     async def migrate(self, kind: Kind, name: Key) -> Asked | None:
-        """Request a migration unless it is done; None if there is no object.
-
-        Raises:
-            KubeError: the API server does not respond.
-        """
+        """Request a migration unless it is done; None if there is no object."""
         live = await self._waiting.find(kind.resource, name)
         if live is None:
             return None
@@ -207,9 +200,6 @@ class ExtensionObjects:
         """Confirm and request the deletion; return the uid of the object, empty if there is none.
 
         `live` is the object as just read; None to read it.
-
-        Raises:
-            KubeError: the API server does not respond.
         """
         live = live or await self._waiting.find(kind.resource, name)
         if live is None:
@@ -226,11 +216,7 @@ class ExtensionObjects:
         return live
 
     async def _patch(self, kind: Kind, live: Object, wanted: Object) -> Object:
-        """Write the differences, even if the object has changed since.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Write the differences, even if the object has changed since."""
         changed, name = merge_patch(live, wanted), key(live)
         body = {**changed, "metadata": {**mapping(changed.get("metadata")), "uid": uid(live)}}
         return await self._client.patch(kind.resource, name, body)
@@ -253,7 +239,6 @@ class ExtensionObjects:
 
         Raises:
             ExtensionError: it has reported an error, or not responded, for too long.
-            KubeError: the API server does not respond.
         """
 
         def answer(live: Object | None) -> Answer:
@@ -273,7 +258,6 @@ class ExtensionObjects:
 
         Raises:
             ExtensionError: it has reported an error, or not responded, for too long.
-            KubeError: the API server does not respond.
         """
 
         def answer(live: Object | None) -> Answer:
@@ -298,7 +282,6 @@ class ExtensionObjects:
 
         Raises:
             ExtensionError: it is not gone in time.
-            KubeError: the API server does not respond.
         """
         if not expected_uid:
             live = await self._waiting.find(kind.resource, name)

@@ -58,7 +58,6 @@ class Credentials:
 
         Raises:
             ReconcileError: the configuration is invalid, or there is no token.
-            KubeError: a request failed.
         """
         connection = mapping_at(config, "gardenClientConnection")
         try:

@@ -67,7 +67,6 @@ class Installer:
 
         Raises:
             ReconcileError: the chart can't be rendered, or the configuration is invalid.
-            KubeError: a request failed.
         """
         version = await server_version(target.client)
         if wanted.owner.way == bootstrap.NONE:

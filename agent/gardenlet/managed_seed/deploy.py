@@ -54,7 +54,6 @@ class Deployer:
         Raises:
             NotAdmitted: the Deployment must wait for others.
             ReconcileError: it can't be deployed.
-            KubeError: a request failed.
         """
         config = self._configuration(managed_seed) if rules.template_of(managed_seed) is None else {}
         try:

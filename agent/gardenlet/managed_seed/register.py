@@ -15,7 +15,6 @@ async def register(garden: Client, managed_seed: Object, template: Object) -> No
 
     Raises:
         ReconcileError: it has another owner.
-        KubeError: a request failed.
     """
     name = key(managed_seed).name
     live = await garden.find(SEEDS, name)

@@ -49,7 +49,6 @@ class Remover:
 
         Raises:
             ReconcileError: there is no connection to the cluster.
-            KubeError: a request failed.
         """
         if (step := await self._seed(managed_seed, shoot)) is not None:
             return step

@@ -97,7 +97,6 @@ class Reconciler:
         Raises:
             _NotManaged: a policy of this name has another owner.
             PolicyError: it can't be computed.
-            KubeError: a request failed.
         """
         present = self.stores.policies.get(name)
         if present is not None and not present.is_marked:

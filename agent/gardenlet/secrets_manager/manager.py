@@ -134,11 +134,7 @@ class SecretsManager:
         )
 
     async def take_over(self, secrets: Iterable[Object]) -> None:
-        """Create the Secrets of a restored Shoot, before any is generated.
-
-        Raises:
-            KubeError: a request failed.
-        """
+        """Create the Secrets of a restored Shoot, before any is generated."""
         await restore(self._client, self._namespace, secrets)
         self._see(await _read(self._client, self._namespace, self._identity))
 
@@ -170,7 +166,6 @@ class SecretsManager:
 
         Raises:
             SecretsError: the CA was not generated before, or can't be used.
-            KubeError: the API server does not respond.
         """
         async with self._locks.setdefault(config.name, asyncio.Lock()):
             current = await self._one(config)

@@ -141,7 +141,6 @@ class Reconciler:
         """Renew the Lease.
 
         Raises:
-            KubeError: a request failed.
             TimeoutError: it took too long.
         """
         with _reaching("seed"):

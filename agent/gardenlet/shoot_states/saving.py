@@ -61,11 +61,7 @@ class Saved:
 
 
 async def living(seed: Client, shoot: Object) -> Object:
-    """Return the `spec` of a ShootState for the live objects in the seed.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Return the `spec` of a ShootState for the live objects in the seed."""
     namespace = text(at(shoot, "status", "technicalID"))
     secrets = await seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
     found = [each for kind in _KINDS for each in await _all(seed, kind, namespace)]
@@ -137,11 +133,7 @@ def demand_any_key(shoot: Key, before: Saved, found: Object, *, namespace: str) 
 
 
 async def saved(garden: Client, shoot: Key) -> Saved:
-    """Read the saved state.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Read the saved state."""
     found = list[Object]()
     for name in names_of_parts(shoot.name):
         if (each := await garden.find(SHOOT_STATES, Key(shoot.namespace, name))) is None:
@@ -154,9 +146,6 @@ async def save(garden: Client, shoot: Key, wanted: Sequence[Object], before: Sav
     """Save the parts in an order in which nothing is missing at any time, see `rules.parts`; the time is written last.
 
     `wanted` has the `spec` of each part.
-
-    Raises:
-        KubeError: a request failed.
     """
     names, parts = names_of_parts(shoot.name), list(before.parts)
     time = {TIMESTAMP: format_time(now)}
@@ -173,11 +162,7 @@ async def save(garden: Client, shoot: Key, wanted: Sequence[Object], before: Sav
 
 
 async def forget(garden: Client, shoot: Key) -> None:
-    """Delete the saved state.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete the saved state."""
     for each in reversed((await saved(garden, shoot)).parts):
         await _delete(garden, each)
 

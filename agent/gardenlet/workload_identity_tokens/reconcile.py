@@ -126,7 +126,6 @@ class Reconciler:
 
         Raises:
             _Away: the garden issues no tokens.
-            KubeError: a request failed.
         """
         secret = self.secrets.get(key)
         if secret is None:

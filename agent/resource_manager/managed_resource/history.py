@@ -186,11 +186,7 @@ class History:
         return ((revision, written),)
 
     async def _create(self, secret: Object) -> Object | None:
-        """Create the Secret; None if the name belongs to another Secret.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Create the Secret; None if the name belongs to another Secret."""
         client, name = self.source.client, key(secret)
         if created := await client.create_if_missing(SECRETS, secret):
             return created
@@ -215,11 +211,7 @@ class History:
         return contents
 
     async def _prune(self, revision: Revision) -> None:
-        """Delete the Secret of a revision.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Delete the Secret of a revision."""
         try:
             await self.source.client.delete_if_exists(
                 SECRETS,

@@ -288,11 +288,7 @@ class Ownership:
         return _lists(other, object_key) and not has_failed(other, resource)
 
     async def _read(self, name: Key) -> Object | None:
-        """Read the current state.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Read the current state."""
         return await self.source.client.find(MANAGED_RESOURCES, name)
 
     def look(self, own: Key, due: Iterable[float]) -> Look:

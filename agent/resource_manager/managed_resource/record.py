@@ -69,11 +69,7 @@ class Record:
             self.store.observe(left)
 
     async def patch(self, managed_resource: Object, meta: Object) -> Object:
-        """Merge into the metadata.
-
-        Raises:
-            KubeError: the request failed.
-        """
+        """Merge into the metadata."""
         own = key(managed_resource)
         patched = await self.client.patch(MANAGED_RESOURCES, own, {"metadata": meta})
         self.store.observe(patched)

@@ -127,7 +127,6 @@ class Source:
 
         Raises:
             NotFound: as `secret_version`.
-            KubeError: the request failed.
         """
         body = self._data.get(wanted, version=(await self.secret_version(wanted)).version)
         return body if body is not None else await self.client.get(SECRETS, wanted)

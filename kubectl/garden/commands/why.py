@@ -86,7 +86,7 @@ async def _held(session: Session, seed: Reader, resource: Resource, own: Key, no
 
 
 async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
-    """Objects of a Shoot that are being deleted. Args: namespace: its own in the seed. Raises KubeError."""
+    """Objects of a Shoot that are being deleted. Args: namespace: its own in the seed."""
     for resource in held.KINDS:
         for each in await seed.those(resource, is_deleting, namespace=namespace):
             yield resource, each

@@ -161,7 +161,6 @@ async def find_kind(client: Client, name: str) -> Resource:
 
     Raises:
         UserError: there is none, or the API server is too old.
-        KubeError: the request failed.
     """
     groups: list[Object] = []
     for path in ("/api", "/apis"):

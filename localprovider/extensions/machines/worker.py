@@ -27,7 +27,6 @@ async def make(seed: Client, worker: Object) -> Object:
 
     Raises:
         ReconcileError: the Shoot is not reachable, or lacks the Secret of its agents.
-        KubeError: an API server refused a request, or could not be reached.
         NotReady: Nodes of a pool are not ready yet.
     """
     namespace, pools = key(worker).namespace, mappings(spec(worker).get("pools"))
@@ -57,7 +56,6 @@ async def remove(seed: Client, worker: Object) -> None:
 
     Raises:
         ReconcileError: the Shoot is not reachable.
-        KubeError: an API server refused a request, or could not be reached.
     """
     namespace = key(worker).namespace
     if await shoots.runs(seed, namespace):

@@ -13,11 +13,7 @@ from kube.runtime.client import Client
 
 
 async def write_namespace(client: Client, wanted: Object) -> Object:
-    """Write and return the namespace; one that is being deleted is returned unchanged.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Write and return the namespace; one that is being deleted is returned unchanged."""
     name = key(wanted).name
     live = await client.find(NAMESPACES, name)
     if live is None:
@@ -30,30 +26,18 @@ async def write_namespace(client: Client, wanted: Object) -> Object:
 
 
 async def write_access(client: Client, secret: Object) -> None:
-    """Write an access Secret; the token and foreign annotations stay.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Write an access Secret; the token and foreign annotations stay."""
     await share(client, SECRETS, secret)
 
 
 async def write_immutable(client: Client, secret: Object) -> None:
-    """Create an immutable Secret, whose name depends on its content.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Create an immutable Secret, whose name depends on its content."""
     if await client.find(SECRETS, key(secret)) is None:
         await client.create_if_missing(SECRETS, secret)
 
 
 async def write_managed_resource(client: Client, wanted: Object) -> Object | None:
-    """Write and return the ManagedResource; None if nothing differs.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Write and return the ManagedResource; None if nothing differs."""
     name = key(wanted)
     live = await client.find(MANAGED_RESOURCES, name)
     if live is None:

@@ -50,11 +50,7 @@ def updated(live: Object, wanted: Object) -> Object:
 
 
 async def deploy(client: Client, seed: Object) -> None:
-    """Write the BackupBucket.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Write the BackupBucket."""
     wanted = desired(seed)
     if wanted is None:
         return
@@ -77,7 +73,6 @@ async def destroy(client: Client, seed: Object) -> None:
 
     Raises:
         ReconcileError: it is not gone in time.
-        KubeError: a request failed.
     """
     name = uid(seed)
     until = asyncio.get_running_loop().time() + _GONE_SECONDS

@@ -38,7 +38,6 @@ async def deploy(operation: SeedOperation, stage: Stage) -> None:
 
     Raises:
         ReconcileError: they are not served in time.
-        KubeError: a request failed.
     """
     wanted = definitions(stage)
     if stage in OPEN:
@@ -97,7 +96,6 @@ async def destroy(operation: SeedOperation, stage: Stage) -> None:
 
     Raises:
         ReconcileError: they are not gone in time.
-        KubeError: a request failed.
     """
     wanted = definitions(stage)
     for each in wanted:

@@ -53,7 +53,6 @@ async def reconcile(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: it can't be deployed or deleted.
-        KubeError: a request failed.
     """
     if NAME not in operation.components:
         await destroy(operation)
@@ -75,7 +74,6 @@ async def destroy(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: it is not gone in time.
-        KubeError: a request failed.
     """
     await _destroy_record(operation)
     managed = in_seed("", [])
@@ -88,7 +86,6 @@ async def _gateways(operation: SeedOperation) -> list[Gateway]:
 
     Raises:
         TerminalError: the handler of a used gateway is gone.
-        KubeError: a request failed.
     """
     config, client = operation.config, operation.cluster.client
     found = {each.namespace: each for each in of_seed(config, operation.zones)}
@@ -159,7 +156,6 @@ async def until_reachable(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: that takes too long, or there are no credentials.
-        KubeError: a request failed.
     """
     gateway = operation.config.sni.ingress
     name = Key(gateway.namespace, gateway.service_name)

@@ -24,7 +24,6 @@ async def reconcile(operation: SeedOperation, component: SeedComponent) -> None:
 
     Raises:
         ReconcileError: it can't be deployed or deleted.
-        KubeError: a request failed.
     """
     if component.name in operation.components and component.is_wanted(_inputs(operation)):
         await deploy(operation, component)
@@ -37,7 +36,6 @@ async def deploy(operation: SeedOperation, component: SeedComponent) -> None:
 
     Raises:
         ReconcileError: it can't be deployed.
-        KubeError: a request failed.
     """
     served = [each for each in component.asks_for if await operation.cluster.discovery.is_served(each)]
     inputs = _inputs(operation, *served)
@@ -51,7 +49,6 @@ async def destroy(operation: SeedOperation, component: SeedComponent) -> None:
 
     Raises:
         ReconcileError: it is not gone in time.
-        KubeError: a request failed.
     """
     await operation.objects.destroy(component.name, kinds_in_seed(component), seconds=_GONE_SECONDS)
 

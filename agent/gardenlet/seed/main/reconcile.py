@@ -113,7 +113,6 @@ class Reconciler:
         """Return the Seed with the status of a started operation.
 
         Raises:
-            KubeError: a request failed.
             PrerequisiteMissing: a prerequisite is missing.
         """
         fields = status.begun(

@@ -19,21 +19,13 @@ _OF_WORKLOAD_IDENTITIES = f"{keys.SECURITY_PURPOSE}={keys.PURPOSE_WORKLOAD_IDENT
 
 
 async def renew_access_secrets(operation: SeedOperation) -> None:
-    """Renew tokens of the garden's ServiceAccounts.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Renew tokens of the garden's ServiceAccounts."""
     await _expire(operation, _OF_SERVICE_ACCOUNTS, keys.TOKEN_RENEW_TIMESTAMP)
     await _done(operation, keys.OPERATION_RENEW_ACCESS_SECRETS)
 
 
 async def renew_workload_identity_tokens(operation: SeedOperation) -> None:
-    """Renew tokens of WorkloadIdentities.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Renew tokens of WorkloadIdentities."""
     await _expire(operation, _OF_WORKLOAD_IDENTITIES, keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP)
     await _done(operation, keys.OPERATION_RENEW_WORKLOAD_IDENTITY_TOKENS)
 
@@ -42,7 +34,6 @@ async def renew_kubeconfig(operation: SeedOperation) -> None:
     """Renew the certificate of this process for the garden.
 
     Raises:
-        KubeError: a request failed.
         TerminalError: no Secret is configured.
     """
     secret = operation.config.garden_client_connection.kubeconfig_secret

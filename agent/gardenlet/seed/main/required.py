@@ -55,7 +55,6 @@ async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: they are not gone in time.
-        KubeError: a request failed.
     """
     until = asyncio.get_running_loop().time() + _GONE_SECONDS
     while problem := await _managed_resources(operation):

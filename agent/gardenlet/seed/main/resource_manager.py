@@ -27,7 +27,6 @@ async def deploy(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: that takes too long.
-        KubeError: a request failed.
     """
     if RESOURCE_MANAGER not in operation.components:
         await _until_held(operation)
@@ -43,7 +42,6 @@ async def destroy(operation: SeedOperation) -> None:
 
     Raises:
         ReconcileError: it is not gone in time.
-        KubeError: a request failed.
     """
     kinds = resource_manager.objects(resource_manager.Values(image="", server_secret="", ca_bundle=""))
     await operation.objects.destroy(resource_manager.NAME, kinds, seconds=_GONE_SECONDS)

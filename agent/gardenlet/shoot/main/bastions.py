@@ -17,21 +17,13 @@ _PATIENCE = timedelta(minutes=5)
 
 
 async def of(garden: Client, shoot: Object) -> list[Object]:
-    """Return the Bastions of a Shoot, without spec and status.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Return the Bastions of a Shoot, without spec and status."""
     selection = Selection(namespace=key(shoot).namespace, field_selector=f"spec.shootRef.name={key(shoot).name}")
     return await garden.list(BASTIONS, selection, form=Form.METADATA)
 
 
 async def delete(garden: Client, found: Iterable[Object]) -> None:
-    """Delete Bastions without waiting.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete Bastions without waiting."""
     for each in found:
         if not is_deleting(each):
             with suppress(NotFound, Conflict):  # deleted, or recreated
@@ -39,7 +31,7 @@ async def delete(garden: Client, found: Iterable[Object]) -> None:
 
 
 async def force(garden: Client, found: Iterable[Object], *, now: datetime) -> bool:
-    """Confirm the force deletion of Bastions, and return whether to wait: one is not overdue yet. Raises KubeError."""
+    """Confirm the force deletion of Bastions, and return whether to wait: one is not overdue yet."""
     is_held = False
     for each in found:
         if not is_truthy(annotations(each).get(keys.CONFIRM_FORCE_DELETION)):

@@ -38,7 +38,7 @@ async def _update(seed: Client, live: Object, wanted: Object) -> Object:
 
 
 async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object:
-    """Annotate and return the object. Args: name: of the Secret that extensions mount. Raises KubeError."""
+    """Annotate and return the object. Args: name: of the Secret that extensions mount."""
     if annotations(live).get(keys.GENERIC_TOKEN_KUBECONFIG) == name:
         return live
     meta = {"uid": uid(live), "annotations": {keys.GENERIC_TOKEN_KUBECONFIG: name}}
@@ -46,7 +46,7 @@ async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object
 
 
 async def show(seed: Client, name: str, shoot: Object) -> None:
-    """Update only the Shoot in an existing Cluster object. Raises KubeError."""
+    """Update only the Shoot in an existing Cluster object."""
     live = await seed.find(CLUSTERS, name)
     if live is not None:
         whole = {**spec(live), "shoot": cluster.shown(shoot)}
@@ -54,10 +54,6 @@ async def show(seed: Client, name: str, shoot: Object) -> None:
 
 
 async def delete(seed: Client, name: str) -> None:
-    """Delete a Cluster object if it exists.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete a Cluster object if it exists."""
     if not await seed.delete_if_exists(CLUSTERS, name):
         return

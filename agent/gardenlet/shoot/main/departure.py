@@ -37,7 +37,7 @@ class Departures:
     clock: Callable[[], datetime]
 
     async def problem(self, shoot: Object) -> str:
-        """Obstacle to leaving now; empty if there is none. Raises KubeError."""
+        """Obstacle to leaving now; empty if there is none."""
         if await bastions.of(self.garden, shoot):
             return bastions.STILL_THERE
         for name in (moving.destination(shoot), self.seed_name):
@@ -56,7 +56,7 @@ class Departures:
             await self.api.migrated(shoot)
 
     async def arrived(self, shoot: Object) -> None:
-        """Delete the state that the Shoot has brought along, unless it is saved regularly anyway. Raises KubeError."""
+        """Delete the state that the Shoot has brought along, unless it is saved regularly anyway."""
         managed = await self.garden.find(MANAGED_SEEDS, Key(GARDEN_NAMESPACE, self.seed_name))
         if not self.saves_states or managed is not None:
             await forget(self.garden, key(shoot))

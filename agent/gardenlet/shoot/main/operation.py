@@ -55,7 +55,7 @@ def _tasks(shoot: Object) -> list[str]:
 
 
 async def forget_task(garden: Client, shoot: Object, task: str) -> None:
-    """Remove a task from the annotation, unless the spec is newer; repeated after conflicts. Raises KubeError."""
+    """Remove a task from the annotation, unless the spec is newer; repeated after conflicts."""
     own = key(shoot)
     for attempt in range(1, _ATTEMPTS + 1):
         live = await garden.get(SHOOTS, own)
@@ -272,14 +272,14 @@ class ShootOperation:
         return task in _tasks(self.shoot)
 
     async def task_done(self, task: str) -> None:
-        """Remove a completed task from the annotation, unless the spec is newer. Raises KubeError."""
+        """Remove a completed task from the annotation, unless the spec is newer."""
         if not self.is_asked(task):
             return
         async with self._editing:
             await forget_task(self.garden.client, self.shoot, task)
 
     async def waiting_skipped(self) -> None:
-        """Remove the annotation that skips waiting; it applies to one operation. Raises KubeError."""
+        """Remove the annotation that skips waiting; it applies to one operation."""
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
             body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
             await self.garden.client.patch(SHOOTS, self.name, body)
@@ -300,7 +300,7 @@ class ShootOperation:
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
     async def find(self, resource: Resource, name: str) -> Object | None:
-        """Find an object in the namespace; the first search in a new namespace makes no request. Raises KubeError."""
+        """Find an object in the namespace; the first search in a new namespace makes no request."""
         if self._can_be_new(resource, name):
             return None
         return await self.seed.client.find(resource, Key(self.technical_id, name))
@@ -344,7 +344,6 @@ class ShootOperation:
 
         Raises:
             NoConnectionError: there is no connection to the Shoot.
-            KubeError: a request failed.
         """
         version = text(at(spec(self.shoot), "kubernetes", "version"))
         async with self.shoots.use(self.technical_id, version=version) as cluster:

@@ -47,7 +47,6 @@ class ShootPreviews:
 
         Raises:
             NoPreviewError: no preview of the next operation is possible.
-            KubeError: a request failed.
         """
         of = self.reconciler
         shoot = of.shoots.get(name)

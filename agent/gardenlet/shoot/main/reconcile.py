@@ -197,7 +197,6 @@ class Reconciler:
         """Write the start of the operation to the status, and return the Shoot with its surroundings.
 
         Raises:
-            KubeError: a request failed.
             ReconcileError: an input is missing or invalid; the status reports it.
         """
         try:
@@ -234,7 +233,7 @@ class Reconciler:
         return shoot if rotation.asked_of(shoot) is None else await self._without_operation(shoot)
 
     async def _without_operation(self, shoot: Object) -> Object:
-        """Remove the operation annotation: the status has the request from now on. Raises KubeError."""
+        """Remove the operation annotation: the status has the request from now on."""
         name, version = key(shoot), metadata(shoot)["resourceVersion"]
         body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
         written = await self.garden.client.patch(SHOOTS, name, body)
@@ -274,7 +273,6 @@ class Reconciler:
         Raises:
             FlowFailed: a task failed.
             FlowCanceled: the flow ran out of time.
-            KubeError: a request failed.
             ReconcileError: an input is missing or invalid.
         """
         namespace = text(at(shoot, "status", "technicalID"))
@@ -405,7 +403,6 @@ class Reconciler:
 
         Raises:
             ReconcileError: the Shoot can't leave now.
-            KubeError: a request failed.
         """
         problem = await self.departures.problem(shoot)
         if not problem:

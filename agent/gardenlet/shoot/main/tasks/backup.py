@@ -22,7 +22,7 @@ _SECONDS, _COPY_SECONDS, _GONE_SECONDS = 600.0, 900.0, 120.0
 
 
 async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
-    """Whether a moved Shoot still has backups to copy. Args: bucket: of the own Seed. Raises KubeError."""
+    """Whether a moved Shoot still has backups to copy. Args: bucket: of the own Seed."""
     namespace, technical_id = key(shoot).namespace, text(at(shoot, "status", "technicalID"))
     if await seed.find(ETCDS, Key(technical_id, etcd.name(etcd.MAIN))) is not None:
         return False
@@ -41,11 +41,7 @@ async def _source(garden: Client, shoot: Object) -> Object | None:
 
 
 async def entry(operation: ShootOperation) -> None:
-    """Create or update the BackupEntry.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Create or update the BackupEntry."""
     wanted = shoot_backup_entry.entry(operation.shoot, bucket=uid(operation.seed_object), seed=_own_seed(operation))
     if operation.is_restored:
         await _take_from_lost_seed(operation, key(wanted))
@@ -95,7 +91,6 @@ async def wait_for_entry(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await _wait(operation, shoot_backup_entry.name(operation.shoot))
 
@@ -148,7 +143,6 @@ async def wait_for_source_entry(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await _wait(operation, shoot_backup_entry.source_name(operation.shoot))
 
@@ -158,7 +152,6 @@ async def copy(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the previous task was not deleted in time.
-        KubeError: a request failed.
     """
     garden, shoot = operation.garden.client, operation.shoot
     source = await garden.get(BACKUP_ENTRIES, Key(operation.name.namespace, shoot_backup_entry.source_name(shoot)))
@@ -195,7 +188,6 @@ async def wait_for_copy(operation: ShootOperation) -> None:
     Raises:
         NotInTimeError: the wait timed out.
         ReconcileError: the copy failed.
-        KubeError: a request failed.
     """
     await operation.waiting.until_ready(
         ETCD_COPY_BACKUPS_TASKS, _copy(operation), unfinished, seconds=_COPY_SECONDS, report=waits_for
@@ -207,7 +199,6 @@ async def destroy_copy(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     place = _copy(operation)
     live = await operation.waiting.find(ETCD_COPY_BACKUPS_TASKS, place)

@@ -57,7 +57,6 @@ async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
     Raises:
         CleanupError: objects were left at the end of the time limit.
         NoConnectionError: there is no connection to the Shoot.
-        KubeError: a request failed.
     """
     until = asyncio.get_running_loop().time() + _SECONDS
     async with operation.cluster() as cluster:

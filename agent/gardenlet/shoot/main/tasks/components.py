@@ -22,7 +22,6 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
 
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
-        KubeError: a request failed.
     """
     inputs = operation.inputs(await _read(operation, component))
     with known():

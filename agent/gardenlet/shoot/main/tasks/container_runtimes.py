@@ -21,7 +21,6 @@ async def deploy(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await asyncio.gather(*(operation.ask(CONTAINER_RUNTIME, each) for each in _wanted(operation)))
 
@@ -31,7 +30,6 @@ async def wait(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await asyncio.gather(*(operation.until_answered(CONTAINER_RUNTIME, key(each)) for each in _wanted(operation)))
 
@@ -41,7 +39,6 @@ async def remove_stale(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await _remove(operation, keeps={key(each) for each in _wanted(operation)})
 

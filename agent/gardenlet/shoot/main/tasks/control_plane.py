@@ -44,7 +44,6 @@ async def api_server(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await write(operation, kube_apiserver.COMPONENT, await _api_server_objects(operation))
     if not operation.is_in(PREPARING, ENCRYPTION_KEY):
@@ -58,7 +57,7 @@ async def api_server(operation: ShootOperation) -> None:
 
 
 async def mark_api_server(operation: ShootOperation, marks: Mapping[str, str | None]) -> None:
-    """Set annotations; None removes one. Raises KubeError."""
+    """Set annotations; None removes one."""
     name = Key(operation.technical_id, kube_apiserver.NAME)
     await operation.seed.client.annotate(DEPLOYMENTS, name, marks)
 
@@ -181,7 +180,6 @@ async def destroy_api_server(operation: ShootOperation) -> None:
 
     Raises:
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     await operation.shoots.drop(operation.technical_id)
     await destroy(operation, kube_apiserver.COMPONENT)

@@ -22,7 +22,7 @@ _OF_GARDENER = "origin=gardener"
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
-    """Delete the ManagedResources created by Gardener. Raises KubeError."""
+    """Delete the ManagedResources created by Gardener."""
     for each in await _managed(operation, _OF_GARDENER):
         if not is_deleting(each):
             name = key(each)
@@ -34,7 +34,6 @@ async def wait_for_managed_resources(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await _wait(operation, _OF_GARDENER)
 
@@ -64,7 +63,6 @@ async def referenced(operation: ShootOperation) -> None:
 
     Raises:
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     kinds = [MANAGED_RESOURCES.type_meta, SECRETS.type_meta]
     await operation.destroy(referenced_resources.NAME, kinds, seconds=_GONE_SECONDS)
@@ -75,7 +73,6 @@ async def service(operation: ShootOperation) -> None:
 
     Raises:
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     await operation.destroy(f"{kube_apiserver.NAME}-service", [SERVICES.type_meta], seconds=_GONE_SECONDS)
 
@@ -99,11 +96,7 @@ class Leaving(Protocol):
 
 
 async def namespace(shoot: Leaving) -> None:
-    """Delete the namespace without waiting.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete the namespace without waiting."""
     await shoot.seed.client.delete_if_exists(NAMESPACES, shoot.technical_id)
 
 
@@ -112,7 +105,6 @@ async def wait_for_namespace(shoot: Leaving) -> None:
 
     Raises:
         NotInTimeError: the wait timed out; the message names objects with finalizers.
-        KubeError: a request failed.
     """
     name = Key("", shoot.technical_id)
     try:
@@ -137,5 +129,5 @@ async def _holders(shoot: Leaving) -> Left:
 
 
 async def shoot_state(shoot: Leaving) -> None:
-    """Delete the ShootState in the garden. Raises KubeError."""
+    """Delete the ShootState in the garden."""
     await forget(shoot.garden.client, shoot.name)

@@ -55,7 +55,6 @@ async def label(operation: ShootOperation) -> None:
         ReconcileError: a kind could not be discovered.
         NotInTimeError: the wait timed out.
         NoConnectionError: there is no connection to the Shoot.
-        KubeError: a request failed.
     """
     name, key_name = kube_apiserver.NAME, name_of(operation, tables.ENCRYPTION_KEY.name)
     live = await operation.seed.client.get(DEPLOYMENTS, Key(operation.technical_id, name))

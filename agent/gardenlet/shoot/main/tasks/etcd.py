@@ -27,7 +27,6 @@ async def deploy(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     store = await _store(operation)
     await asyncio.gather(*(_deploy(operation, role, store) for role in ROLES))
@@ -92,7 +91,6 @@ async def wait(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await asyncio.gather(*(operation.until_answered(ETCD, each) for each in _names(operation)))
 
@@ -103,7 +101,6 @@ async def scale(operation: ShootOperation, replicas: int) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     for name in _names(operation):
         live = await operation.seed.client.find(ETCDS, name)
@@ -122,7 +119,6 @@ async def destroy(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
     for name, expected_uid in going.items():

@@ -32,7 +32,6 @@ async def service(operation: ShootOperation) -> None:
 
     Raises:
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     wanted = kube_apiserver.service(operation.technical_id)
     if operation.is_local:
@@ -49,7 +48,6 @@ async def wait_for_address(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     gateway = operation.nearest_gateway
     if operation.is_local:
@@ -98,13 +96,12 @@ async def remove_names_at_gateway(operation: ShootOperation) -> None:
 
     Raises:
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     await operation.destroy(shoot_exposure.MANAGED_RESOURCE, _AT_GATEWAY, seconds=_GONE_SECONDS)
 
 
 async def advertise(operation: ShootOperation) -> None:
-    """Write the advertised addresses to the status. Raises KubeError."""
+    """Write the advertised addresses to the status."""
     external = operation.external.host if operation.external else ""
     addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
     if operation.is_local:

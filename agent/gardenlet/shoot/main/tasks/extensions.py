@@ -45,11 +45,7 @@ def waits_until_gone(*stages: Stage) -> Run:
 
 
 async def delete_stale(operation: ShootOperation) -> None:
-    """Delete Extensions that the Shoot does not request.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete Extensions that the Shoot does not request."""
     operation.found.stale = await stale(operation)
     await _delete(operation, operation.found.stale)
 
@@ -59,13 +55,12 @@ async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await _wait_until_gone(operation, operation.found.stale)
 
 
 async def stale(operation: ShootOperation) -> list[Key]:
-    """Extensions that the Shoot does not request. Raises KubeError."""
+    """Extensions that the Shoot does not request."""
     if operation.found.has_new_namespace:
         return []
     keeps = {each.key(operation.technical_id) for each in _wanted(operation).values()}

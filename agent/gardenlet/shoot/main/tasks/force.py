@@ -100,7 +100,7 @@ class Removal:
 
 
 async def delete_extensions(removal: Removal) -> None:
-    """Delete extension objects, annotated so that extensions may leave resources behind. Raises KubeError."""
+    """Delete extension objects, annotated so that extensions may leave resources behind."""
     for resource in _OF_SHOOT:
         for each in await _list(removal, resource):
             await _confirm(removal, resource, each, {keys.CONFIRM_FORCE_DELETION: "true"})
@@ -108,11 +108,7 @@ async def delete_extensions(removal: Removal) -> None:
 
 
 async def wait_for_extensions(removal: Removal) -> None:
-    """Wait for extension objects, and finally release them by force.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Wait for extension objects, and finally release them by force."""
     await asyncio.gather(*(_until_gone(removal, each, _seconds(removal, each)) for each in _OF_SHOOT))
 
 
@@ -122,7 +118,7 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 
 
 async def delete_machines(removal: Removal) -> None:
-    """Delete objects of machines after their manager: extensions have removed them or never will. Raises KubeError."""
+    """Delete objects of machines after their manager: extensions have removed them or never will."""
     await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
     for resource in _MACHINES:
         await _remove(removal, resource, seconds=0.0)
@@ -132,7 +128,7 @@ async def delete_machines(removal: Removal) -> None:
 
 
 async def delete_managed_resources(removal: Removal) -> None:
-    """Delete ManagedResources with their objects in the seed; those in the Shoot's cluster stay. Raises KubeError."""
+    """Delete ManagedResources with their objects in the seed; those in the Shoot's cluster stay."""
     client = removal.seed.client
     of_shoot = set[Key]()
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
@@ -148,17 +144,13 @@ async def delete_managed_resources(removal: Removal) -> None:
 
 
 async def delete_cluster(removal: Removal) -> None:
-    """Delete the Cluster object, which no extension needs any more. Raises KubeError."""
+    """Delete the Cluster object, which no extension needs any more."""
     with suppress(KindNotServed):
         await cluster_objects.delete(removal.seed.client, removal.technical_id)
 
 
 async def delete_etcds(removal: Removal) -> None:
-    """Delete the etcds, and finally release them by force.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete the etcds, and finally release them by force."""
     for each in await _list(removal, ETCDS):
         await _confirm(removal, ETCDS, each, {})
         await _delete(removal, ETCDS, each)
@@ -166,11 +158,7 @@ async def delete_etcds(removal: Removal) -> None:
 
 
 async def delete_others(removal: Removal) -> None:
-    """Delete all other objects in the namespace, and finally release them by force.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete all other objects in the namespace, and finally release them by force."""
     await removal.shoots.drop(removal.technical_id)
     for resource in _WORKLOADS:
         for each in await _list(removal, resource):
@@ -183,7 +171,7 @@ async def delete_others(removal: Removal) -> None:
 
 
 async def _list(removal: Removal, resource: Resource, *, form: Form = Form.METADATA) -> list[Object]:
-    """Objects in the namespace; empty if the seed does not serve the kind. Raises KubeError."""
+    """Objects in the namespace; empty if the seed does not serve the kind."""
     selection = Selection(namespace=removal.technical_id)
     return await removal.seed.discovery.list_if_served(resource, selection, form=form)
 

@@ -40,7 +40,6 @@ async def namespace(operation: ShootOperation) -> None:
 
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
-        KubeError: a request failed.
     """
     client = operation.seed.client
     live = await client.find(NAMESPACES, operation.technical_id)
@@ -143,7 +142,6 @@ async def _ssh_keypairs(operation: ShootOperation) -> None:
     """Publish the SSH key pairs, or withdraw them.
 
     Raises:
-        KubeError: a request failed.
         ReconcileError: another writer has changed a published Secret.
     """
     if operation.is_workerless:
@@ -163,7 +161,6 @@ async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
     """Publish the login for monitoring, or withdraw it.
 
     Raises:
-        KubeError: a request failed.
         ReconcileError: another writer has changed the published Secret.
     """
     if operation.is_monitored:
@@ -174,14 +171,14 @@ async def _observer(operation: ShootOperation, *, was_there: bool) -> None:
 
 
 async def _withdraw(operation: ShootOperation, suffix: str) -> None:
-    """Delete a published Secret. Raises KubeError."""
+    """Delete a published Secret."""
     garden, name = operation.garden.client, f"{operation.name.name}.{suffix}"
     if await garden.find(SECRETS, Key(operation.name.namespace, name)):
         await garden.delete_if_exists(SECRETS, Key(operation.name.namespace, name))
 
 
 async def servers_by_current(operation: ShootOperation) -> list[str]:
-    """Names of current authorities for which all servers were seen with certificates of them. Raises KubeError."""
+    """Names of current authorities for which all servers were seen with certificates of them."""
     if not operation.is_in(COMPLETING, AUTHORITIES):
         return []
     live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, kube_apiserver.NAME))
@@ -213,7 +210,7 @@ async def _demand_keys(operation: ShootOperation) -> None:
 
 
 async def had_keys(garden: Client, shoot: Key) -> bool:
-    """Whether keys were ever generated for a Shoot, and thus published. Raises KubeError."""
+    """Whether keys were ever generated for a Shoot, and thus published."""
     return await garden.find(CONFIG_MAPS, Key(shoot.namespace, f"{shoot.name}.ca-cluster")) is not None
 
 
@@ -274,7 +271,6 @@ async def referenced(operation: ShootOperation) -> None:
 
     Raises:
         ReconcileError: a resource is missing.
-        KubeError: a request failed.
     """
     namespace = operation.name.namespace
     found = list[Object]()

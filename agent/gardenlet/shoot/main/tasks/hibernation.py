@@ -26,7 +26,6 @@ async def sleep(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: others scale Deployments up repeatedly, or the pods did not end in time.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await operation.shoots.drop(operation.technical_id)
     names = await control_plane.scale_down(operation)

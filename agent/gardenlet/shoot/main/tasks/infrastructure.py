@@ -37,7 +37,6 @@ async def credentials(operation: ShootOperation) -> None:
     Raises:
         NotInTimeError: the wait timed out.
         ComponentError: the objects could not be written or removed.
-        KubeError: a request failed.
     """
     found = await _credentials(operation)
     if found is not None and found.get("kind") == WORKLOAD_IDENTITIES.kind:
@@ -63,7 +62,7 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
 
 
 async def _credentials(operation: ShootOperation) -> Object | None:
-    """The Secret or WorkloadIdentity in the binding of the Shoot; None if it has no binding. Raises KubeError."""
+    """The Secret or WorkloadIdentity in the binding of the Shoot; None if it has no binding."""
     client, namespace = operation.garden.client, operation.name.namespace
     if name := text(spec(operation.shoot).get("credentialsBindingName")):
         binding = await client.get(CREDENTIALS_BINDINGS, Key(namespace, name))
@@ -95,7 +94,7 @@ def ssh_keys(operation: ShootOperation) -> list[bytes]:
 
 
 async def remove_bastions(operation: ShootOperation) -> None:
-    """Delete the Bastions without waiting; their controller waits for the extension. Raises KubeError."""
+    """Delete the Bastions without waiting; their controller waits for the extension."""
     garden = operation.garden.client
     await bastions.delete(garden, await bastions.of(garden, operation.shoot))
 
@@ -106,7 +105,6 @@ async def infrastructure(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     wanted = shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))
     has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
@@ -118,7 +116,6 @@ async def wait_for_infrastructure(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     operation.found.infrastructure = await operation.until_answered(INFRASTRUCTURE, _name(operation))
     await operation.task_done(INFRASTRUCTURE_TASK)
@@ -139,7 +136,6 @@ async def network(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     with known():
         wanted = shoot_infrastructure.network(operation.inputs())

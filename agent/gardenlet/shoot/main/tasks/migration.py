@@ -64,11 +64,7 @@ _MOVED = (
 
 
 async def keep_objects(operation: ShootOperation) -> None:
-    """Set all ManagedResources of the Shoot's cluster to keep their objects.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Set all ManagedResources of the Shoot's cluster to keep their objects."""
     client = operation.seed.client
     for each in await _managed(operation):
         if spec(each).get("keepObjects") is not True:
@@ -78,11 +74,7 @@ async def keep_objects(operation: ShootOperation) -> None:
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
-    """Delete all ManagedResources of the Shoot's cluster.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete all ManagedResources of the Shoot's cluster."""
     for each in await _managed(operation):
         if not is_deleting(each):
             name = key(each)
@@ -167,7 +159,6 @@ async def migrate_extensions(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await asyncio.gather(*(_migrate(operation, kind) for kind in _MOVED))
 
@@ -182,7 +173,7 @@ async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None
 
 
 async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
-    """Objects of a kind from the API server; empty if it does not serve the kind. Raises KubeError."""
+    """Objects of a kind from the API server; empty if it does not serve the kind."""
     selection = Selection(namespace=operation.technical_id)
     return await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
 
@@ -208,7 +199,6 @@ async def move_names(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     kind = kinds.DNS_RECORD
     await _migrate(operation, kind)
@@ -253,11 +243,7 @@ def _without_snapshot(live: Object | None) -> str:
 
 
 async def move_backup_entry(operation: ShootOperation) -> None:
-    """Assign the BackupEntry to the destination Seed.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Assign the BackupEntry to the destination Seed."""
     name, client = _entry(operation), operation.garden.client
     live = await client.find(BACKUP_ENTRIES, name)
     own, to = text(metadata(operation.seed_object)["name"]), destination(operation.shoot)
@@ -271,7 +257,6 @@ async def wait_for_backup_entry(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     own = text(metadata(operation.seed_object)["name"])
 
@@ -295,7 +280,7 @@ def _entry(operation: ShootOperation) -> Key:
 
 
 async def forget(operation: ShootOperation) -> None:
-    """Delete the Cluster object and the requested tasks, which applied to this Seed. Raises KubeError."""
+    """Delete the Cluster object and the requested tasks, which applied to this Seed."""
     await cluster_objects.delete(operation.seed.client, operation.technical_id)
     if keys.TASKS in annotations(operation.shoot):
         await operation.garden.client.annotate(SHOOTS, operation.name, {keys.TASKS: None})

@@ -14,11 +14,7 @@ def not_asked(operation: ShootOperation) -> bool:
 
 
 async def controllers(operation: ShootOperation) -> None:
-    """Delete the pods of these controllers.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete the pods of these controllers."""
     client, selection = operation.seed.client, Selection(operation.technical_id, label_selector=_RESTARTED)
     for each in await client.list(PODS, selection, form=Form.METADATA):
         await client.delete_if_exists(PODS, Key(operation.technical_id, key(each).name), uid=uid(each))

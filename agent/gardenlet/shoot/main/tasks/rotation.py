@@ -83,7 +83,6 @@ async def etcds(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await deploy_etcds(operation)
     await _see_etcds(operation)
@@ -95,7 +94,6 @@ async def api_server(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await control_plane.api_server(operation)
     if await _runs(operation, DEPLOYMENTS, kube_apiserver.NAME):
@@ -108,7 +106,6 @@ async def others(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     await control_plane.resource_manager(operation)
     await components.deploy(operation, kube_controller_manager.COMPONENT)
@@ -118,6 +115,6 @@ async def others(operation: ShootOperation) -> None:
 
 
 async def settle(operation: ShootOperation) -> None:
-    """Remove the mark after the deletion of the old authorities. Raises KubeError."""
+    """Remove the mark after the deletion of the old authorities."""
     if not no_completion(operation):
         await control_plane.mark_api_server(operation, {SERVERS_BY_CURRENT: None})

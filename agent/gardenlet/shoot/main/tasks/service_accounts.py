@@ -103,7 +103,6 @@ async def delete_old_secrets(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: the time of the rotation is unknown.
         NoConnectionError: there is no connection to the Shoot.
-        KubeError: a request failed.
     """
     before = time_or_none(
         at(operation.shoot, "status", "credentials", "rotation", SERVICE_ACCOUNT_KEY, "lastInitiationFinishedTime")

@@ -10,7 +10,7 @@ _SECONDS = 120.0
 
 
 async def access(operation: ShootOperation) -> None:
-    """Deploy two kubeconfigs, whose tokens the resource manager renews. Raises KubeError."""
+    """Deploy two kubeconfigs, whose tokens the resource manager renews."""
     namespace = operation.technical_id
     live = {name: await operation.find(SECRETS, name) for name in gardener_access.NAMES}
     inputs = operation.inputs()

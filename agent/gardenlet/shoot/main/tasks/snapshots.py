@@ -33,7 +33,6 @@ async def take(operation: ShootOperation) -> None:
 
     Raises:
         NotInTimeError: the wait timed out.
-        KubeError: a request failed.
     """
     client, namespace = operation.seed.client, operation.technical_id
     key_name = name_of(operation, tables.ENCRYPTION_KEY.name)

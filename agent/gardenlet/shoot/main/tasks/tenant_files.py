@@ -39,7 +39,6 @@ async def read(operation: ShootOperation) -> TenantFiles:
 
     Raises:
         TenantFileError: a file is missing or not allowed.
-        KubeError: a request failed.
     """
     settings = mapping_at(spec(operation.shoot), "kubernetes", "kubeAPIServer")
     leaves = is_deleting(operation.shoot)

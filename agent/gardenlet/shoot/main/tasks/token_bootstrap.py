@@ -30,12 +30,12 @@ _SERVER = f"https://{kube_apiserver.NAME}"
 
 
 async def access(operation: ShootOperation) -> Object | None:
-    """The Secret with the token. Raises KubeError."""
+    """The Secret with the token."""
     return await operation.find(SECRETS, _ACCESS)
 
 
 async def is_needed(operation: ShootOperation, live: Object | None) -> bool:
-    """Whether a certificate is needed. Args: live: result of `access`. Raises KubeError."""
+    """Whether a certificate is needed. Args: live: result of `access`."""
     if live is None:
         return True
     name, namespace = resource_manager.MANAGED_RESOURCE, operation.technical_id

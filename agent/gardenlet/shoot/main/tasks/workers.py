@@ -56,7 +56,6 @@ async def systems(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
     with known():
@@ -91,7 +90,6 @@ async def wait_for_systems(operation: ShootOperation) -> None:
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
         ReconcileError: a status has no cloud config.
-        KubeError: a request failed.
     """
     names = [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
     answered = await asyncio.gather(
@@ -107,11 +105,7 @@ async def wait_for_systems(operation: ShootOperation) -> None:
 
 
 async def delete_stale_systems(operation: ShootOperation) -> None:
-    """Delete OperatingSystemConfigs of former pools.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete OperatingSystemConfigs of former pools."""
     keeps = {operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)}
     operation.found.stale_systems = [each for each in await _systems(operation) if each.name not in keeps]
     await _delete_systems(operation)
@@ -122,7 +116,6 @@ async def wait_until_stale_systems_are_gone(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     names = operation.found.stale_systems
     await asyncio.gather(*(operation.extensions.wait_until_gone(OPERATING_SYSTEM_CONFIG, each) for each in names))
@@ -161,7 +154,7 @@ async def node_agents(operation: ShootOperation) -> None:
 
 
 async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
-    """Secrets of agents on nodes that are about to be replaced, or whose pool is removed. Raises KubeError."""
+    """Secrets of agents on nodes that are about to be replaced, or whose pool is removed."""
     async with operation.cluster() as cluster:
         nodes = await cluster.client.list(NODES, Selection(label_selector=SECRET_NAME), form=Form.METADATA)
         names = node_agent.former(
@@ -187,7 +180,6 @@ async def deploy(operation: ShootOperation) -> None:
     Raises:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     values = worker.Values(
         namespace=operation.technical_id,
@@ -216,11 +208,7 @@ async def wait_for_machine_deployments(operation: ShootOperation) -> None:
 
 
 async def remove(operation: ShootOperation) -> None:
-    """Delete the Worker without waiting.
-
-    Raises:
-        KubeError: a request failed.
-    """
+    """Delete the Worker without waiting."""
     await operation.extensions.delete(WORKER, _name(operation))
 
 
@@ -229,7 +217,6 @@ async def wait_until_gone(operation: ShootOperation) -> None:
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
-        KubeError: a request failed.
     """
     await operation.extensions.wait_until_gone(WORKER, _name(operation))
 
@@ -239,7 +226,6 @@ async def demand_configured_nodes(operation: ShootOperation) -> None:
 
     Raises:
         ReconcileError: a node has not.
-        KubeError: a request failed.
     """
     async with operation.cluster() as cluster:
         nodes = await cluster.client.list(NODES, Selection(label_selector=POOL), form=Form.METADATA)
