@@ -68,8 +68,6 @@ class Holder:
     """Whether another agent is responsible for it."""
     is_certain: bool = True
     """Whether it can be read; if not, it may be gone, or not want the object any more."""
-    is_foreign: bool = False
-    """Whether it is unknown here, and took the object back."""
 
 
 HAND_OVER_SECONDS = 0.5
