@@ -21,7 +21,7 @@ FILES: Mapping[str, str] = {
     "role.yaml": "instances/gardenlet/role.yaml",
 }
 """Files by the template, with paths below `manifests`."""
-_HEAD = "# Written by `make manifests` from the chart in agent/gardenlet/gardenlets/chart.\n"
+_HEAD = "# Written by `make manifests` from the chart in agent/gardenlet/gardenlet_installation/chart.\n"
 _SOURCE = re.compile(r"^---\n# Source: gardenlet/templates/(.*)\n", re.MULTILINE)
 _NAMESPACE = "garden"
 _OF_HELM = re.compile(

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 import yaml
 
-from agent.gardenlet.gardenlets.own_chart import archive as own_archive
+from agent.gardenlet.gardenlet_installation.own_chart import archive as own_archive
 from devcluster.cluster import Cluster
 from devcluster.pytest_plugin import RunClusters
 from kit.chart_archives import archive

@@ -7,8 +7,8 @@ from typing import Any
 
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.charts.registry import Registry
-from agent.gardenlet.gardenlet.controller import declare_with
-from agent.gardenlet.gardenlets.own_chart import archive
+from agent.gardenlet.gardenlet_installation.own_chart import archive
+from agent.gardenlet.self_upgrade.controller import declare_with
 from devcluster.cluster import Cluster
 from gardener.api.garden import GARDENLETS, SEEDS
 from gardener.garden.seeds import bootstrap_token_id

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.credentials import credentials_of
-from agent.gardenlet.gardenlets.installation import Installer
-from agent.gardenlet.gardenlets.target import Remembered
+from agent.gardenlet.gardenlet_installation.credentials import credentials_of
+from agent.gardenlet.gardenlet_installation.installation import Installer
+from agent.gardenlet.gardenlet_installation.target import Remembered
 from agent.gardenlet.managed_seed.deploy import Deployer
 from agent.gardenlet.managed_seed.reconcile import Reconciler
 from agent.gardenlet.managed_seed.remove import Remover

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.credentials import Owner
-from agent.gardenlet.gardenlets.installation import Installer, Wanted
-from agent.gardenlet.gardenlets.own_chart import archive
-from agent.gardenlet.gardenlets.rules.rollout import image_of_container
-from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Admit, Remembered, Target
+from agent.gardenlet.gardenlet_installation.credentials import Owner
+from agent.gardenlet.gardenlet_installation.installation import Installer, Wanted
+from agent.gardenlet.gardenlet_installation.own_chart import archive
+from agent.gardenlet.gardenlet_installation.rules.rollout import image_of_container
+from agent.gardenlet.gardenlet_installation.target import NAME, NAMESPACE, Admit, Remembered, Target
 from agent.gardenlet.image_overwrites import image_of
 from agent.gardenlet.managed_seed.register import controller_reference, register
 from agent.gardenlet.managed_seed.rules import gardenlet as rules

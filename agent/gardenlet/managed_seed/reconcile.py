@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.target import NotAdmitted, is_rolled_out
+from agent.gardenlet.gardenlet_installation.target import NotAdmitted, is_rolled_out
 from agent.gardenlet.managed_seed.deploy import Deployer
 from agent.gardenlet.managed_seed.remove import Remover
 from agent.gardenlet.managed_seed.rollouts import Rollouts

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.target import NAMESPACE
+from agent.gardenlet.gardenlet_installation.target import NAMESPACE
 from agent.gardenlet.managed_seed.deploy import Deployer, is_owned, namespace_of, no_connection
 from agent.gardenlet.managed_seed.rules.gardenlet import backup_reference, template_of
 from agent.gardenlet.shoot_clusters import NoConnectionError

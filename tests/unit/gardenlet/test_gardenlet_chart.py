@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.charts.helm import Helm, Release
-from agent.gardenlet.gardenlets.own_chart import archive
-from agent.gardenlet.gardenlets.rules import values
+from agent.gardenlet.gardenlet_installation.own_chart import archive
+from agent.gardenlet.gardenlet_installation.rules import values
 from kube.objects import Object, mapping
 from kube.yaml import Budget, load
 from localprocesses.helm_program import find_or_build

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import REGISTRY
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
-from agent.gardenlet.gardenlets.rules import bootstrap, values
-from agent.gardenlet.gardenlets.rules.rollout import check_failure
-from agent.gardenlet.gardenlets.target import is_rolled_out
+from agent.gardenlet.gardenlet_installation.rules import bootstrap, values
+from agent.gardenlet.gardenlet_installation.rules.rollout import check_failure
+from agent.gardenlet.gardenlet_installation.target import is_rolled_out
 from agent.gardenlet.image_overwrites import image_of
 from agent.gardenlet.managed_seed.rollouts import Rollouts
 from agent.gardenlet.managed_seed.rules import gardenlet as rules

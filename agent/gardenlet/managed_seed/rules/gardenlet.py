@@ -4,7 +4,7 @@ import hashlib
 
 import orjson
 
-from agent.gardenlet.gardenlets.rules import bootstrap, values
+from agent.gardenlet.gardenlet_installation.rules import bootstrap, values
 from gardener import operations
 from gardener.garden.managed_seeds import domain_of, seed_template_path
 from gardener.garden.shoots import last_operation

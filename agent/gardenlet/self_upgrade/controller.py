@@ -6,10 +6,10 @@ Its deletion has no effect on the running gardenlet.
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.charts.registry import Registry, with_credentials
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlet.reconcile import Reconciler
-from agent.gardenlet.gardenlets.credentials import credentials_of
-from agent.gardenlet.gardenlets.installation import Installer
-from agent.gardenlet.gardenlets.target import Remembered, Target
+from agent.gardenlet.gardenlet_installation.credentials import credentials_of
+from agent.gardenlet.gardenlet_installation.installation import Installer
+from agent.gardenlet.gardenlet_installation.target import Remembered, Target
+from agent.gardenlet.self_upgrade.reconcile import Reconciler
 from agent.gardenlet.views import own_gardenlet_view
 from gardener.api.garden import GARDENLETS
 from kube.runtime.loop import ControlLoop, enqueue

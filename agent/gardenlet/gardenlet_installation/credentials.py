@@ -10,7 +10,7 @@ import orjson
 
 from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.rules import bootstrap
+from agent.gardenlet.gardenlet_installation.rules import bootstrap
 from gardener.garden.seeds import BootstrapToken, bootstrap_account
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, mapping, metadata, text, uid

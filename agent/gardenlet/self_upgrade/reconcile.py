@@ -13,11 +13,11 @@ from typing import Literal
 from agent.gardenlet.charts.registry import Registry
 from agent.gardenlet.charts.rules.registries import Reference, RegistryError, reference
 from agent.gardenlet.context import Context
-from agent.gardenlet.gardenlets.credentials import Owner
-from agent.gardenlet.gardenlets.installation import Installer, Wanted
-from agent.gardenlet.gardenlets.rules import bootstrap, values
-from agent.gardenlet.gardenlets.rules.rollout import check_failure, image_of_container
-from agent.gardenlet.gardenlets.target import NAME, NAMESPACE, Target, is_rolled_out
+from agent.gardenlet.gardenlet_installation.credentials import Owner
+from agent.gardenlet.gardenlet_installation.installation import Installer, Wanted
+from agent.gardenlet.gardenlet_installation.rules import bootstrap, values
+from agent.gardenlet.gardenlet_installation.rules.rollout import check_failure, image_of_container
+from agent.gardenlet.gardenlet_installation.target import NAME, NAMESPACE, Target, is_rolled_out
 from gardener import conditions, keys, operations
 from gardener.api.garden import GARDENLETS, SEEDS
 from kube.conditions import Condition, conditions_of, with_conditions

@@ -12,11 +12,11 @@ from agent.gardenlet.bootstrap.rules.kubeconfig import KEY
 from agent.gardenlet.bootstrap.stored import of_content
 from agent.gardenlet.charts.helm import ChartError, Helm, Release
 from agent.gardenlet.charts.program import HelmError
-from agent.gardenlet.gardenlets.credentials import Credentials, Owner
-from agent.gardenlet.gardenlets.own_chart import NAME
-from agent.gardenlet.gardenlets.rules import bootstrap, values
-from agent.gardenlet.gardenlets.rules.rollout import with_images
-from agent.gardenlet.gardenlets.target import NAMESPACE, Target
+from agent.gardenlet.gardenlet_installation.credentials import Credentials, Owner
+from agent.gardenlet.gardenlet_installation.own_chart import NAME
+from agent.gardenlet.gardenlet_installation.rules import bootstrap, values
+from agent.gardenlet.gardenlet_installation.rules.rollout import with_images
+from agent.gardenlet.gardenlet_installation.target import NAMESPACE, Target
 from kube.objects import Key, Object, key, string_map, uid
 from kube.resources import DEPLOYMENTS, SECRETS
 from kube.runtime.client import Client
