@@ -35,8 +35,8 @@ from benchmarks.soak_report import Outcome
 from benchmarks.webhooks import prepare
 from benchmarks.workload import install_crd
 from devcluster.cluster import Cluster
-from devcluster.faults import WatchEnd
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import WatchEnd
+from devcluster.testing.proxy import FaultProxy
 from localprocesses.local import HOST
 
 _BASE = Path(__file__).parents[1] / "manifests/base"

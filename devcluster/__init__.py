@@ -6,8 +6,8 @@ engine or the network (but for the first build).
 
     python -m devcluster up                   # in the background, until `down`
     with Cluster(nodes=2) as cluster: ...     # devcluster.cluster: as long as the block
-    def test_it(cluster, namespace): ...      # devcluster.pytest_plugin: one for the whole test run
+    def test_it(cluster, namespace): ...      # devcluster.testing.pytest_plugin: one for the whole test run
 
-The processes and their files come from `localprocesses`; `cluster` puts them together. `api` and `audit` are further
-tools for tests.
+The processes and their files come from `localprocesses`; `cluster` puts them together. Tests also use `api`,
+`audit` and `testing`.
 """

@@ -19,7 +19,7 @@ from devcluster.cluster import Cluster
 from kit.managed_resources import release
 from kit.rig import OWN_CLASS
 
-pytest_plugins = ["devcluster.pytest_plugin", "kit.cost", "kit.fixtures", "kit.garden"]
+pytest_plugins = ["devcluster.testing.pytest_plugin", "kit.cost", "kit.fixtures", "kit.garden"]
 
 # On a busy machine an example may take any time, and so may making it. Two runs of the same tests do the same: what
 # searches at random are the fuzzers and the campaign.

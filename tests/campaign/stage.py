@@ -21,7 +21,7 @@ from campaign.oracles import Excuse
 from campaign.replicas import Clock, Replica
 from campaign.world import World
 from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kit.background import beside
 from kit.managed_resources import install_crd
 from kit.objects import pod

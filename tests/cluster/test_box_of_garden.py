@@ -16,7 +16,7 @@ from devcluster.__main__ import main
 from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from kit.eventually import eventually
 from kit.objects import role, role_binding, rule, user

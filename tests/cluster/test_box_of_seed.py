@@ -18,7 +18,7 @@ from devcluster.__main__ import main
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from devcluster.garden.seed import CERTIFICATE_SECRET, GARDENLET
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from agent.resource_manager.csr_approver.controller import declare
 from config.resource_manager.controllers import Controllers, CSRApprover
 from devcluster.cluster import Cluster
-from devcluster.faults import EndWatch, LateEvents, Rule, WatchEnd, internal_error
+from devcluster.testing.faults import EndWatch, LateEvents, Rule, WatchEnd, internal_error
 from gardener.api.kinds import MACHINES
 from kit.controllers import counted, run_controller
 from kit.eventually import soon

@@ -210,7 +210,7 @@ def test_it(cluster: Cluster, namespace: str, worker_id: str, number: int) -> No
 def test_parallel_workers_share_one_cluster_that_ends_with_the_run(end: str, tmp_path: Path) -> None:
     hang = "\n\ndef test_hang(cluster: Cluster) -> None:\n    __import__('time').sleep(600)\n"
     (tmp_path / "test_shared.py").write_text(SHARED + (hang if end == "killed" else ""))
-    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "devcluster.pytest_plugin", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "devcluster.testing.pytest_plugin", "-c", "/dev/null"]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     for inherited in [variable for variable in environment if variable.startswith("PYTEST_")]:
         del environment[inherited]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.api import structural
 from gardener.api.definition import Definition

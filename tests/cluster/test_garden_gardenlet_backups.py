@@ -15,7 +15,7 @@ from agent.gardenlet.backup_entry import reconcile as entry_reconcile
 from agent.gardenlet.backup_entry.controller import declare as entries
 from agent.gardenlet.extension_mirror import ExtensionMirror
 from config.gardenlet.controllers import BackupEntry, Controllers
-from devcluster.faults import Rule, WatchEnd, unavailable
+from devcluster.testing.faults import Rule, WatchEnd, unavailable
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES

@@ -16,7 +16,7 @@ from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN
 from agent.gardenlet.bootstrap.rules.unfinished import Unfinished
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import soon

@@ -8,7 +8,7 @@ import pytest
 from agent.gardenlet.controller_installation.care import declare as care
 from agent.gardenlet.controller_installation.required import declare as required
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.extensions import NETWORKS
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from agent.gardenlet.context import Context
 from agent.gardenlet.seed.lease import declare
 from config.gardenlet.controllers import Controllers, Seed
-from devcluster.faults import Answer, Rule
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Answer, Rule
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.garden import SEEDS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from kit.eventually import soon

@@ -13,7 +13,7 @@ from agent.controller_manager.certificate_signing_request import declare as appr
 from config.gardenlet.controllers import Controllers, ManagedSeed
 from devcluster.api import Api
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import MANAGED_SEEDS, SECRET_BINDINGS, SEEDS, SHOOTS
 from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kit.eventually import soon

@@ -14,8 +14,8 @@ from agent.gardenlet.bootstrap.rules.certificate import gardenlet_of
 from agent.gardenlet.bootstrap.rules.registration import MARKER, finalised_marker
 from agent.gardenlet.bootstrap.self_upgrade import KEY, NAME, hand_over
 from agent.gardenlet.bootstrap.signing import certificate_for
-from devcluster.faults import STRANGERS, Answer, Foreign, Rule
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import STRANGERS, Answer, Foreign, Rule
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.garden import GARDENLETS, SEEDS, SHOOTS
 from kit.garden import CONFIRMED, Garden
 from kit.garden_controllers import run_garden_controller

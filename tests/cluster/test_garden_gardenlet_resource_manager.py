@@ -12,7 +12,7 @@ from agent.gardenlet.components import resource_manager
 from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import GARDENLET_AUTOSCALING, RESOURCE_MANAGER, Images, LocalProfile
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES
 from kit.deployments import pod_of

@@ -16,7 +16,7 @@ from agent.gardenlet.seed.main.flows import DELETE
 from agent.gardenlet.seed.main.operation import SeedOperation
 from config.gardenlet.schema import GardenClientConnection, Images, LocalProfile, Resources, SecretReference
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of

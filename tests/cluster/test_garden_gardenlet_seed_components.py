@@ -11,7 +11,7 @@ from agent.gardenlet.components import seed_registry
 from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import ExposureClassHandler, Images, LocalProfile
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import (

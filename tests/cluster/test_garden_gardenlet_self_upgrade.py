@@ -11,7 +11,7 @@ import yaml
 
 from agent.gardenlet.gardenlet_installation.own_chart import archive as own_archive
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.chart_archives import archive
 from kit.chart_registry import FakeRegistry
 from kit.eventually import soon

@@ -18,8 +18,8 @@ from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
 from agent.gardenlet.shoot.state import controller as saver
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.controllers import Controllers, ShootCare
-from devcluster.faults import Rule, Silence, internal_error
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Rule, Silence, internal_error
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, NETWORKS
 from gardener.api.garden import SHOOT_STATES, SHOOTS

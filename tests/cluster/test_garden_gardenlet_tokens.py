@@ -16,8 +16,8 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.workload_identity_tokens import controller as workload_identities
 from agent.gardenlet.workload_identity_tokens.reconcile import AWAY_SECONDS
 from config.gardenlet.controllers import Controllers, WorkloadIdentityTokens
-from devcluster.faults import STRANGERS, Answer, Delay, Foreign, Rule, Truncated
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import STRANGERS, Answer, Delay, Foreign, Rule, Truncated
+from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from gardener.api.garden import CREDENTIALS_BINDINGS, SHOOTS, WORKLOAD_IDENTITIES
 from gardener.garden.seeds import namespace_of

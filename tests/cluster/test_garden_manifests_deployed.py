@@ -12,7 +12,7 @@ import pytest
 
 from devcluster.audit import Call
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import PROJECTS, SHOOTS
 from kit.deployments import MANIFESTS, is_available, kubectl, pod_of, reported_bundle, serve_at, until
 from kit.garden import Garden

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from config.scheduler.schema import MINIMAL_DISTANCE, Shoot
-from devcluster.faults import LateEvents, Reset, Rule
+from devcluster.testing.faults import LateEvents, Reset, Rule
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.scheduling import reports_failure
 from kit.controllers import counted

@@ -17,7 +17,7 @@ from config.controller_manager.controllers import Controllers, SeedRoles
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
 from devcluster.garden.objects import NAMESPACE
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.garden.seeds import bootstrap_token_id, namespace_of
 from kit.eventually import soon

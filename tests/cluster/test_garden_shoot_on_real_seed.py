@@ -17,7 +17,7 @@ from devcluster.cluster import Cluster
 from devcluster.garden.box import account_of
 from devcluster.garden.objects import GARDENLET_ACCOUNT, of_seed, path
 from devcluster.garden.seed import SHAPE_WITH_SHOOTS
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.garden import CLOUD_PROFILES, SEEDS, SHOOTS

@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.api.garden.definitions import DEFINITIONS
 from kit.garden import Garden

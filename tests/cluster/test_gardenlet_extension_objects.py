@@ -17,7 +17,7 @@ from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
 from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.seed_definitions import Stage, custom_resource_definitions
 from kit.eventually import soon

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.gardenlet_flows import MANAGER, FlowWorld, waiting_seed

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from agent.gardenlet.flow.graph import Graph, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow_page.handler import answer
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import error_codes
 from gardener.flow_reports import State
 from kit.browser import CHROMIUM, launched, opening

@@ -35,8 +35,8 @@ from agent.gardenlet.secrets_manager.tables import (
 )
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.faults import Rule, internal_error
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Rule, internal_error
+from devcluster.testing.proxy import FaultProxy
 from kit.recorded_secrets import summary
 from kit.world import World, connected
 from kube.errors import KubeError

@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Foreign, Rule
+from devcluster.testing.faults import Foreign, Rule
 from gardener.keys import CLASS
 from kit.managed_resources import install_crd
 from kit.objects import managed_resource, obj, pod

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.faults import Rule, internal_error
+from devcluster.testing.faults import Rule, internal_error
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.history import Listed, Revision, packed, revision_secret
 from kit.objects import config_map, decoded, obj, secret

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Fault, Request, Rules
+from devcluster.testing.faults import Fault, Request, Rules
 from gardener import keys
 from kit.managed_resources import USER_AGENT, ManagedWorld, control_loop, install_crd
 from kit.managed_resources import config_map as plain

@@ -25,7 +25,7 @@ from config.resource_manager.controllers import Controllers
 from config.shared import IngressControllerSelector, LabelSelector, NetworkPolicy
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, EndWatch, Rule, Silence, WatchEnd, internal_error
+from devcluster.testing.faults import Delay, EndWatch, Rule, Silence, WatchEnd, internal_error
 from gardener import keys
 from gardener.api import kinds
 from gardener.api.kinds import GATEWAYS, VIRTUAL_SERVICES

@@ -16,7 +16,7 @@ from agent.resource_manager.node import high_availability_config
 from agent.resource_manager.node.critical_components import controller as critical_components
 from config.resource_manager.controllers import Controllers, NodeAgentReconciliationDelay, NodeCriticalComponents
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, EndWatch, Rule, WatchEnd
+from devcluster.testing.faults import Delay, EndWatch, Rule, WatchEnd
 from kit.controllers import counted, run_controller
 from kit.eventually import eventually, soon
 from kit.objects import obj, pod, resource_of, secret, workload

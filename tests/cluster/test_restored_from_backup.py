@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Answer, Rule
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Answer, Rule
+from devcluster.testing.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import install_crd
 from kit.objects import config_map

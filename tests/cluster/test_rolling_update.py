@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.objects import obj, pod
 from kit.processes.webhooks import WebhookProcess

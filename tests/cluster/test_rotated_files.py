@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kit.eventually import eventually
 from kit.managed_resources import install_crd
 from kit.objects import config_map

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import druid, extensions, kinds
 from gardener.api.definition import Definition
 from gardener.api.seed_definitions import DEFINITIONS, Stage, custom_resource_definitions

@@ -10,8 +10,8 @@ import pytest
 from agent.gardenlet.shoot.main.controller import declare
 from agent.gardenlet.shoot.main.tasks import destruction
 from devcluster.cluster import Cluster
-from devcluster.faults import Rule, Silence
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.faults import Rule, Silence
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
 from gardener.api.garden import EXPOSURE_CLASSES
 from kit.eventually import soon

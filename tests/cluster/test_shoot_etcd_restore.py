@@ -16,7 +16,7 @@ from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
 from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import BACKUP_ENTRIES as SEED_ENTRIES

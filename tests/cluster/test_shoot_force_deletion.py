@@ -12,7 +12,7 @@ import pytest
 from agent.gardenlet.shoot.main.controller import declare
 from agent.gardenlet.shoot.main.tasks.force import Patience
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, EXTENSIONS, INFRASTRUCTURES

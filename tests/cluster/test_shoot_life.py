@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from agent.gardenlet.shoot.main.controller import FLOWS
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource.bundle import managed_resource

@@ -14,7 +14,7 @@ import pytest
 from devcluster.__main__ import main
 from devcluster.audit import Call
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import CLUSTERS, NETWORKS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
 from gardener.garden.shoot_states import names_of_parts

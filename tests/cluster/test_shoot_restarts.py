@@ -12,7 +12,7 @@ from agent.gardenlet.shoot.main import controller
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from config.gardenlet.controllers import Controllers, Shoot
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys, operations
 from gardener.api.garden import SEEDS, SHOOTS
 from kit.eventually import soon

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from devcluster.api import Api
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY

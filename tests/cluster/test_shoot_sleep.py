@@ -19,8 +19,8 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare
 from devcluster.cluster import Cluster
-from devcluster.faults import Foreign, Rule, internal_error
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Foreign, Rule, internal_error
+from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS

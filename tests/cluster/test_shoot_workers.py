@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kit.eventually import eventually

@@ -8,7 +8,7 @@ import pytest
 
 from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, Rule
+from devcluster.testing.faults import Delay, Rule
 from kit.eventually import soon
 from kit.objects import managed_resource
 from kit.proxied import proxied

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import EndWatch, Rule, WatchEnd
+from devcluster.testing.faults import EndWatch, Rule, WatchEnd
 from kit.objects import config_map, placed
 from kit.proxied import proxied
 from kit.world import World

@@ -18,7 +18,7 @@ from cryptography import x509
 from config.resource_manager import decode
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, Rule
+from devcluster.testing.faults import Delay, Rule
 from gardener import keys
 from kit.eventually import eventually, soon
 from kit.objects import secret

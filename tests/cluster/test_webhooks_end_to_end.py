@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.kinds import custom_resource, definition_path, serve
 from kit.objects import config_map, decoded, obj, pod, secret, service, workload

@@ -17,7 +17,7 @@ import pytest
 from cryptography import x509
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.eventually import eventually
 from kit.objects import encoded, pod
 from kit.processes.webhooks import HOST, WebhookProcess

@@ -11,7 +11,7 @@ from conformance.garden_scenarios import load
 from conformance.garden_stage import CONTROLLERS, PROJECT, furnished, played
 from conformance.scenario_data import Observations
 from conformance.scenario_player import check, chosen
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for all scenarios
 

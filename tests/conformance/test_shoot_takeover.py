@@ -28,8 +28,8 @@ from conformance.shoot_as_left import ROTATED, AsLeft
 from conformance.shoot_objects import CREATED, NAMESPACE, moments, status_of_the_shoot
 from devcluster.audit import Audit
 from devcluster.cluster import Cluster
-from devcluster.faults import Foreign, Rule
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Foreign, Rule
+from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS, EXTENSIONS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Delay,
     EndWatch,
     Fault,

@@ -14,7 +14,7 @@ import yaml
 from prometheus_client import REGISTRY
 
 from devcluster.cluster import Cluster
-from devcluster.faults import (
+from devcluster.testing.faults import (
     STRANGERS,
     Answer,
     Delay,
@@ -28,7 +28,7 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kit.objects import obj
 from kube.errors import (
     AlreadyExists,

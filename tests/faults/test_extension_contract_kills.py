@@ -17,7 +17,7 @@ from agent.gardenlet.extension_objects.kinds import INFRASTRUCTURE
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.controllers import cluster_of, loops_at_work
 from kit.crash.sweep import FULL, Moment
 from kit.seed_kinds import install_seed_kinds

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Delay, Rule
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Delay, Rule
+from devcluster.testing.proxy import FaultProxy
 from kit.eventually import soon
 from kit.managed_resources import USER_AGENT, ManagedWorld, config_map, control_loop, install_crd
 from kit.proxied import proxied

@@ -29,7 +29,7 @@ from agent.controller_manager.shoot.reference import declare as reference
 from config.controller_manager.controllers import Controllers, Project, QuotaConfiguration, Seed
 from config.controller_manager.schema import ControllerManagerConfiguration
 from devcluster.audit import Audit, Call
-from devcluster.faults import (
+from devcluster.testing.faults import (
     STRANGERS,
     Answer,
     Delay,
@@ -47,7 +47,7 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.proxy import FaultProxy, LogEntry
+from devcluster.testing.proxy import FaultProxy, LogEntry
 from gardener.api.garden import CREDENTIALS_BINDINGS, PROJECTS, SEEDS, SHOOTS
 from gardener.garden.seeds import LEASE_NAMESPACE
 from gardener.keys import CREDENTIALS_BINDING_REFERENCE, CREDENTIALS_FINALIZER, REFERENCE_PROTECTION

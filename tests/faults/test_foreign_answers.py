@@ -14,7 +14,7 @@ from config.resource_manager.webhooks import (
     Webhooks,
 )
 from devcluster.cluster import Cluster as DevCluster
-from devcluster.faults import Fault, WatchEnd
+from devcluster.testing.faults import Fault, WatchEnd
 from kit.crash.answers import ANSWERS, Answers, Strangers
 from kit.crash.scenes_alone import Certificates, InstalledConfigurations, Leadership, RotatedCertificates
 from kit.crash.scenes_managed import Change, Creation, Deletion, HandOverByDeletion, Release

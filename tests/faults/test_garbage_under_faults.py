@@ -11,8 +11,8 @@ import pytest
 
 from agent.resource_manager.garbage_collector import RESOURCES, USERS, Reconciler
 from config.resource_manager.controllers import GarbageCollector
-from devcluster.faults import STRANGERS, Answer, Fault, Reset, Rule, expired, internal_error, unavailable
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import STRANGERS, Answer, Fault, Reset, Rule, expired, internal_error, unavailable
+from devcluster.testing.proxy import FaultProxy
 from gardener.keys import GARBAGE_COLLECTABLE
 from gardener.references import annotation_key
 from kit.eventually import soon

@@ -19,7 +19,7 @@ from agent.gardenlet.seed.care.controller import declare as seed_care
 from agent.gardenlet.vpa_eviction_requirements.controller import declare as eviction_requirements
 from agent.gardenlet.vpa_eviction_requirements.rules.requirements import IN_WINDOW_ONLY, ONLY_MORE
 from config.gardenlet.controllers import Controllers, SeedCare
-from devcluster.faults import (
+from devcluster.testing.faults import (
     STRANGERS,
     Answer,
     Delay,
@@ -34,7 +34,7 @@ from devcluster.faults import (
     throttled,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from gardener.api.garden import SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import MANAGED_SEEDS, SEEDS
 from kit.crash.lives import moments
 from kit.crash.loop_lives import Lives

@@ -18,9 +18,9 @@ from typing import Any, Literal
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Rule, Silence
-from devcluster.proxy import FaultProxy
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.faults import Rule, Silence
+from devcluster.testing.proxy import FaultProxy
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
 from kit.crash.shoot_lives import Step

@@ -18,9 +18,9 @@ import pytest
 from agent.controller_manager.certificate_signing_request import declare
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
-from devcluster.faults import STRANGERS, Rule
-from devcluster.proxy import FaultProxy
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.faults import STRANGERS, Rule
+from devcluster.testing.proxy import FaultProxy
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of
 from gardener.network_policies import DENY_ALL

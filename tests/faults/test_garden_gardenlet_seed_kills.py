@@ -19,8 +19,8 @@ from agent.gardenlet.seed.main import backup_bucket, required
 from agent.gardenlet.seed.main.controller import declare
 from config.gardenlet.schema import LocalProfile
 from devcluster.cluster import Cluster
-from devcluster.faults import Silence
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.faults import Silence
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS, DNS_RECORDS, EXTENSIONS
 from gardener.api.kinds import GATEWAYS

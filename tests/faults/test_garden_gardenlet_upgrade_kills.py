@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from kit.chart_registry import FakeRegistry
 from kit.crash.lives import moments
 from kit.crash.loop_lives import Lives

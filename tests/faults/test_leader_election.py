@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from devcluster.faults import Reset, Rule, Silence, unavailable
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Reset, Rule, Silence, unavailable
+from devcluster.testing.proxy import FaultProxy
 from kit.eventually import soon
 from kube.errors import KubeError
 from kube.objects import Key, Object

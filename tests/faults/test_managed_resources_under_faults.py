@@ -15,7 +15,7 @@ from typing import TypeAlias
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import (
+from devcluster.testing.faults import (
     STRANGERS,
     Answer,
     Delay,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from outages import access, admission, clusters, machine
 from outages.stage import Outcome, Stage, working
 

@@ -16,7 +16,7 @@ import yaml
 from yarl import URL
 
 from devcluster.cluster import Cluster
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Answer,
     Delay,
     EndWatch,
@@ -33,7 +33,7 @@ from devcluster.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kit.eventually import soon
 from kit.proxied import proxy_to
 

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.faults import (
+from devcluster.garden.box import GardenBox
+from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox
+from devcluster.testing.faults import (
     STRANGERS,
     Answer,
     Delay,
@@ -32,9 +34,7 @@ from devcluster.faults import (
     throttled,
     unavailable,
 )
-from devcluster.garden.box import GardenBox
-from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.druid import ETCDS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.seeds import namespace_of

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from agent.shared.token_requestor.tokens import Tokens
 from devcluster.audit import Audit
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Answer,
     Fault,
     LateEvents,
@@ -21,7 +21,7 @@ from devcluster.faults import (
     throttled,
     unavailable,
 )
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from kit.eventually import soon
 from kit.proxied import QUICK

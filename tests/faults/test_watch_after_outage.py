@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from devcluster.cluster import Cluster
-from devcluster.faults import Reset, Rule, unavailable
+from devcluster.testing.faults import Reset, Rule, unavailable
 from kit.proxied import proxied
 from kube.resources import CONFIG_MAPS
 from kube.runtime.cache import Caches, View, without_managed_fields

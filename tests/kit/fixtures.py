@@ -1,4 +1,4 @@
-"""Fixtures on the clusters of `devcluster.pytest_plugin`: clients, a world, and a way on which things go wrong."""
+"""Fixtures on the clusters of `devcluster.testing.pytest_plugin`: clients, a world, and a way on which things go wrong."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kit.managed_resources import install_crd
 from kit.proxied import proxy_to
 from kit.world import World, connected

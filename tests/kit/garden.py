@@ -14,7 +14,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
-from devcluster.pytest_plugin import RunClusters
+from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api import garden as resources
 from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kit.objects import user as user_subject

@@ -28,9 +28,9 @@ from agent.gardenlet.shoot.main.controller import declare
 from agent.gardenlet.shoot.main.tasks import cleanup
 from config.gardenlet.schema import LocalProfile
 from devcluster.api import Api
-from devcluster.faults import Rule
 from devcluster.garden.seed import SeedBox
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Rule
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.garden import SEEDS, SHOOTS
 from kit.controllers import cluster_of
 from kit.eventually import soon

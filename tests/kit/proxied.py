@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.transport import Transport

@@ -20,7 +20,7 @@ import yaml
 from campaign.replicas import Clock, Replica
 from devcluster.api import Api
 from devcluster.cluster import Cluster
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_APPLIED
 from kit.background import beside

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devcluster.faults import Request
+from devcluster.testing.faults import Request
 from kit.crash import (
     scenes_alone,
     scenes_managed,

@@ -239,7 +239,7 @@ def test_what_is_said_of_the_kit_and_of_fixtures_exists() -> None:
     paths = {path.stem for path in (PROJECT / "tests/kit").iterdir()}
     assert len(modules) > 5
     assert modules - paths == set()
-    plugin = (PROJECT / "devcluster/pytest_plugin.py").read_text()
+    plugin = (PROJECT / "devcluster/testing/pytest_plugin.py").read_text()
     named = set(re.findall(r"^- `(\w+)`:", fixtures, re.MULTILINE))
     assert named
     assert {name for name in named if f"def {name}(" not in plugin} == set()

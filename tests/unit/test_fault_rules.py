@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Answer,
     EndWatch,
     Fault,

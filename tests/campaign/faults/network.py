@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from campaign.stage import Stage
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Delay,
     EndWatch,
     LateEvents,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devcluster.faults import STRANGERS, EndWatch, Fault, Request, Truncated, WatchEnd
+from devcluster.testing.faults import STRANGERS, EndWatch, Fault, Request, Truncated, WatchEnd
 from kit.crash.scenes_alone import Command
 from kit.crash.sweep import (
     USER_AGENT,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.faults import Request
+from devcluster.testing.faults import Request
 from kit.crash.sweep import Moment, write_of
 from kube.runtime.connection import Connection
 from kube.runtime.transport import Transport

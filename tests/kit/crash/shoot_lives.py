@@ -29,7 +29,7 @@ from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers, Shoot
 from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
-from devcluster.faults import Request
+from devcluster.testing.faults import Request
 from gardener import keys
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS

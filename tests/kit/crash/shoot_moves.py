@@ -16,7 +16,7 @@ from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.main import controller as shoot
 from agent.gardenlet.shoot.state import controller as saver
 from config.gardenlet.schema import LocalProfile
-from devcluster.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import BACKUP_ENTRIES as ENTRIES
 from gardener.api.extensions import CLUSTERS

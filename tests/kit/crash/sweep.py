@@ -38,8 +38,8 @@ import orjson
 from agent.resource_manager.controllers import CONTROLLERS, compose_controllers, watch_source
 from config.resource_manager import decode
 from devcluster.cluster import Cluster
-from devcluster.faults import Fault, Request, Rules, Silence
-from devcluster.proxy import FaultProxy
+from devcluster.testing.faults import Fault, Request, Rules, Silence
+from devcluster.testing.proxy import FaultProxy
 from kit.controllers import at_work, cluster_of, context_of
 from kit.granted_rights import Right
 from kit.objects import Kind, obj, resource_of

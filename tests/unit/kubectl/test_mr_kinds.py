@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from devcluster.faults import status
+from devcluster.testing.faults import status
 from kit.objects import config_map, obj
 from kube.errors import NotFound
 from kube.objects import Key, Object

@@ -1,7 +1,7 @@
 """Faults between a client and an API server, and the rules that choose when they occur.
 
 A `Rule` names the requests that it fits and the fault for them; the first rule that fits decides. This module is pure:
-it decides, and it knows the form of a fault on the wire; `devcluster.proxy` carries it out.
+it decides, and it knows the form of a fault on the wire; `devcluster.testing.proxy` carries it out.
 
 Faults of any request:
 

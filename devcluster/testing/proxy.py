@@ -16,7 +16,7 @@ goes through untouched. Failures upstream are failures downstream: the proxy hid
         assert proxy.injected["throttled"] == 3
         proxy.rules.clear()
 
-Faults and rules are in `devcluster.faults`. All methods belong to the event loop that runs the proxy.
+Faults and rules are in `devcluster.testing.faults`. All methods belong to the event loop that runs the proxy.
 
 Limits: HTTP/1.1 with bearer tokens (client certificates end here), no upgrades (exec, port-forward), and watches in
 JSON, since faults of watches work on lines.
@@ -41,7 +41,7 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from devcluster.faults import (
+from devcluster.testing.faults import (
     Answer,
     Delay,
     EndWatch,
