@@ -1,5 +1,6 @@
 """Findings about a Shoot: obstacles to its deletion, its problems, and what happens to it next."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -262,18 +263,23 @@ def _changes(drawn: Plan) -> str:
     return f", and will report: {'; '.join(found)}" if found else ": no changes but for a reconciliation"
 
 
+def _hibernates(shoot: Object, is_enabled: bool) -> str:
+    """Command that hibernates a Shoot or wakes it."""
+    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
+    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
+    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
+
+
 def _not_carried_out(
     shoot: Object, scheduled: Sequence[hibernation.Entry], *, sleeps: bool, now: datetime
 ) -> Iterator[Finding]:
     """Report requests of a schedule or the spec that were not carried out."""
-    asleep, own = at(shoot, "status", "hibernated") is True, key(shoot)
+    asleep = at(shoot, "status", "hibernated") is True
     do = {True: "go to sleep", False: "wake up"}
     due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)
     if due is not None and due.hibernates is not sleeps:
-        enabled = str(due.hibernates).lower()
-        patch = f'-p \'{{"spec":{{"hibernation":{{"enabled":{enabled}}}}}}}\''
         message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, and nothing was done"
-        remedy = f"see whether the controller manager runs, or do it: {command('patch', SHOOTS, own, patch)}"
+        remedy = f"see whether the controller manager runs, or do it: {_hibernates(shoot, due.hibernates)}"
         yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy, at=due.moment)
     if asleep is sleeps or at(shoot, "status", "observedGeneration") is None:
         return
@@ -298,9 +304,8 @@ def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
     following = hibernation.upcoming(scheduled, now=now)
     if following is None:
         if sleeps and at(shoot, "status", "hibernated") is True:
-            waking = command("patch", SHOOTS, key(shoot), '-p \'{"spec":{"hibernation":{"enabled":false}}}\'')
-            message = "it sleeps, and no schedule wakes it up"
-            yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=f"wake it up: {waking}")
+            message, remedy = "it sleeps, and no schedule wakes it up", f"wake it up: {_hibernates(shoot, False)}"
+            yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=remedy)
         return
     verb = "goes to sleep" if following.hibernates else "wakes up"
     asleep = at(shoot, "status", "hibernated") is True

@@ -362,8 +362,8 @@ def test_sleep(hibernation: Object, text: str) -> None:
     assert found.text.startswith(text)
 
 
-PATCH = "kubectl patch shoot s -n n -p"
-ASLEEP = '{"spec":{"hibernation":{"enabled":true}}}'
+PATCH = "kubectl patch shoot s -n n --type=merge -p"
+ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
 
 
 @pytest.mark.parametrize(
