@@ -15,6 +15,8 @@ PROCESSING, SUCCEEDED, ERROR, FAILED, PENDING, ABORTED = (
     *("Processing", "Succeeded", "Error", "Failed"),
     *("Pending", "Aborted"),
 )
+WAITS_FOR_SEED = "Shoot cannot be synced with Seed"
+"""Start of the description of an operation that begins when the Seed is ready."""
 _UNFINISHED = (CREATE, MIGRATE, RESTORE)
 
 

@@ -4,8 +4,7 @@
         extension = await mirror.find(name)
         copy = await mirror.copy_secret("bucket-a", data, extension)
         if mirror.is_to_be_asked(extension, spec, copy):
-            return await mirror.ask_unless_paused(owner, name, spec, extension)      # the response triggers the next
-            pass
+            return await mirror.ask_unless_paused(owner, name, spec, extension)  # the response starts the next pass
         else:
             match standing_of(extension): ...
 
@@ -263,10 +262,7 @@ class ExtensionMirror:
 
     async def delete(self, live: Object) -> None:
         """Request the deletion of this object, identified by its uid."""
-        where = key(live)
-        if not await self.client.delete_if_exists(self.resource, where, uid=uid(live)):
-            return
+        await self.client.delete_if_exists(self.resource, key(live), uid=uid(live))
 
     async def delete_secret(self, name: str) -> None:
-        if not await self.client.delete_if_exists(SECRETS, Key(NAMESPACE, name)):
-            return
+        await self.client.delete_if_exists(SECRETS, Key(NAMESPACE, name))

@@ -120,7 +120,7 @@ class Seed:
     lease_resync_miss_threshold: Annotated[
         int,
         setting(
-            "Number of failed renewals after which `/healthz` reports a failure.",
+            "Missing renewals after which `/healthz` reports a failure; a failed renewal is reported at once.",
             at_least(0, NOT_NEGATIVE),
             zero_is_unset=True,
         ),

@@ -419,11 +419,11 @@ class Client:
         )
 
     async def create_if_missing(
-        self, resource: Resource, obj: Object, *, mode: WriteMode = CARRIED_OUT, timeout: float | None = None
+        self, resource: Resource, obj: Object, *, mode: WriteMode = CARRIED_OUT
     ) -> Object | None:
         """Create an object. None if there is one of this name already."""
         try:
-            return await self.create(resource, obj, mode=mode, timeout=timeout)
+            return await self.create(resource, obj, mode=mode)
         except errors.AlreadyExists:
             return None
 
@@ -514,7 +514,7 @@ class Client:
         resource_version: str = "",
         grace_seconds: int | None = None,
     ) -> bool:
-        """Delete an object that may be missing."""
+        """Delete an object that may be missing; return whether it existed."""
         try:
             await self.delete(resource, name, uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
         except errors.NotFound:

@@ -27,7 +27,10 @@ WRITES = ("create", "update", "patch", "delete")
 async def connected(
     to: Cluster | Path, user_agent: str = "test", *, client: type[Client] | None = None
 ) -> AsyncIterator[Client]:
-    """A client of a cluster, as its administrator, or by a kubeconfig. It is patient unless another type is given."""
+    """A client of a cluster, as its administrator, or by a kubeconfig: of a test, or of a program that it runs.
+
+    It is patient unless another type is given. Tests about requests without an answer give `Client`.
+    """
     path = to.kubeconfig if isinstance(to, Cluster) else to
     async with Transport(load_kubeconfig(path)) as transport:
         yield (client or PatientClient)(transport, user_agent=user_agent)

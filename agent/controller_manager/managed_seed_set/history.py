@@ -55,10 +55,7 @@ class Keeper:
         limit = integer(spec(seed_set).get("revisionHistoryLimit"))
         for each in outlived(history.revisions, live, limit=limit):
             own, version = key(each), text(metadata(each).get("resourceVersion"))
-            if not await self.client.delete_if_exists(
-                CONTROLLER_REVISIONS, own, uid=uid(each), resource_version=version
-            ):
-                continue
+            await self.client.delete_if_exists(CONTROLLER_REVISIONS, own, uid=uid(each), resource_version=version)
 
     async def _all(self, seed_set: Object) -> list[Object]:
         pages = self.client.pages(CONTROLLER_REVISIONS, Selection(key(seed_set).namespace))

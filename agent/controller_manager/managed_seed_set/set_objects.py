@@ -144,14 +144,12 @@ class SetObjects:
 
     async def _annotate_seed(self, seed: Object, changed: Mapping[str, str | None]) -> None:
         meta: Object = {"resourceVersion": metadata(seed)["resourceVersion"], "uid": uid(seed), "annotations": changed}
-        if (written := await self.client.patch_if_exists(SEEDS, key(seed).name, {"metadata": meta})) is None:
-            return
-        self.seeds.observe(written)
+        if written := await self.client.patch_if_exists(SEEDS, key(seed).name, {"metadata": meta}):
+            self.seeds.observe(written)
 
     async def delete_managed_seed(self, managed_seed: Object) -> None:
         own, version = key(managed_seed), metadata(managed_seed)["resourceVersion"]
-        if not await self.client.delete_if_exists(MANAGED_SEEDS, own, uid=uid(managed_seed), resource_version=version):
-            return
+        await self.client.delete_if_exists(MANAGED_SEEDS, own, uid=uid(managed_seed), resource_version=version)
 
     async def delete_shoot(self, shoot: Object) -> None:
         """Delete the Shoot after a confirmation.

@@ -49,7 +49,7 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
     for resource, namespace, name in credentials_of(user):
         own = Key(namespace, name)
         if await garden.delete_if_exists(resource, own):
-            log.info("Removed bootstrap credentials", kind=resource.kind, name=own)
+            log.info("Removed bootstrap credentials", kind=resource.kind, name=str(own))
 
 
 async def _requester(garden: Client, request: str) -> str:

@@ -1,7 +1,7 @@
-"""Remedies for conditions and constraints that are not good.
+"""Remedies of conditions and constraints that are not good.
 
-Each type has a remedy. Many checks name an object in their message: then a command follows that shows it, in the
-seed or in the Shoot, or that corrects it.
+Each type of a condition has a remedy. Its reason adds the command that shows the object in question, in the seed or in
+the Shoot, or that corrects it; the message is searched for the name of this object.
 """
 
 import re
@@ -46,13 +46,17 @@ GARDENLET = _OF_SEEDS[types.GARDENLET_READY]
 class _Look(NamedTuple):
     """Attributes:
     reasons: patterns of reasons.
-    command: with the fields of `_OBJECT`, the Shoot (`shoot`), and its namespace in the seed (`seed`).
+    command: has places for the fields of `_OBJECT`, the Shoot (`shoot`) and its namespace in the seed (`seed`).
     replaces: whether that is all there is to do.
+    kind: kind of the named object; empty for any.
+    mentions: parts of the message, where different problems have one reason; one of them is needed.
     """
 
     reasons: tuple[str, ...]
     command: str
     replaces: bool = False
+    kind: str = ""
+    mentions: tuple[str, ...] = ("",)
 
 
 _OBJECT = re.compile(
@@ -71,14 +75,15 @@ _LOOKS = (
         replaces=True,
     ),
     _Look(("APIServerDown", "HealthzRequest*"), "in the seed: kubectl describe deployment kube-apiserver -n {seed}"),
-    _Look(("*Missing",), "to have it made again: {reconcile}"),
+    _Look(("*Missing",), "to have it made again: {reconcile}", mentions=("Missing required ",)),
     _Look(
         ("ConditionCheckError",),
         "in the seed, see whether its resource manager runs, which renews the token in Secret gardener: "
         "kubectl describe deployment gardener-resource-manager -n {seed}",
         replaces=True,
+        mentions=("ClientSet", "Shoot client"),
     ),
-    _Look(("Node*", "OperatingSystemConfigOutdated"), "in the Shoot: kubectl describe node {name}", replaces=True),
+    _Look(("*",), "in the Shoot: kubectl describe node {name}", replaces=True, kind="Node"),
     _Look(("MissingNodes",), "in the seed: kubectl get machines -n {seed}", replaces=True),
     _Look(("ProblematicWebhooks", "RemediatedWebhooks"), "kubectl edit {kind} {name}"),
     _Look(("ExpiringCACertificates",), "rotate them: {rotate}", replaces=True),
@@ -114,26 +119,29 @@ def of_seed(condition: Object) -> str:
 
 
 def _seen(condition: Object, own: Key, seed: str) -> tuple[str, bool] | None:
-    reason = one_line(condition.get("reason"))
-    look = next((each for each in _LOOKS if any(fnmatchcase(reason, pattern) for pattern in each.reasons)), None)
-    if look is None:
-        return None
-    found = _OBJECT.match(one_line(condition.get("message")))
+    reason, message = one_line(condition.get("reason")), one_line(condition.get("message"))
+    found = _OBJECT.match(message)
     kind, namespace, name = found.groups("") if found else ("", "", "")
-    needed = {"kind": kind, "name": name, "seed": seed}
-    if any(f"{{{field}}}" in look.command and not value for field, value in needed.items()):
-        return None
-    command = look.command.format(
-        kind=kind.lower(),
-        name=name,
-        seed=seed,
-        of=f" -n {namespace}" if namespace else "",
-        reconcile=_annotated(own, keys.OPERATION_RECONCILE),
-        rotate=_annotated(own, "rotate-ca-start"),
-        complete=_annotated(own, "rotate-ca-complete"),
-        shoot=own.name,
-    )
-    return command, look.replaces
+    known = {"kind": kind.lower(), "name": name, "namespace": namespace, "seed": seed}
+    for look in _LOOKS:
+        if (
+            any(fnmatchcase(reason, pattern) for pattern in look.reasons)
+            and look.kind in ("", kind)
+            and any(part in message for part in look.mentions)
+            and all(value or f"{{{field}}}" not in look.command for field, value in known.items())
+            # Objects in the seed that belong to a Shoot are in its namespace, and named without it.
+            and not (namespace and look.command == _DESCRIBE)
+        ):
+            command = look.command.format(
+                **known,
+                of=f" -n {namespace}" if namespace else "",
+                reconcile=_annotated(own, keys.OPERATION_RECONCILE),
+                rotate=_annotated(own, "rotate-ca-start"),
+                complete=_annotated(own, "rotate-ca-complete"),
+                shoot=own.name,
+            )
+            return command, look.replaces
+    return None
 
 
 def _annotated(own: Key, operation: str) -> str:

@@ -11,6 +11,7 @@ from gardener.error_codes import NOT_RETRIED
 from gardener.error_codes import remedy as remedy_of
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_errors, last_operation, met_rate_limit
+from gardener.operations import WAITS_FOR_SEED
 from kube.clock import time_or_none
 from kube.objects import Key, Object, annotations, integer, is_deleting, is_truthy, key, metadata, spec, text, texts
 from kube.paths import at
@@ -32,7 +33,7 @@ def seed_name(shoot: Object) -> str:
     return text(at(shoot, "status", "seedName")) or text(spec(shoot).get("seedName"))
 
 
-def findings(shoot: Object, seed: Object | None, now: datetime) -> Iterator[Finding]:
+def findings(shoot: Object, now: datetime) -> Iterator[Finding]:
     last = last_operation(shoot)
     state, kind = text(last.get("state")), text(last.get("type"))
     if not last or state == SUCCEEDED:
@@ -40,7 +41,7 @@ def findings(shoot: Object, seed: Object | None, now: datetime) -> Iterator[Find
     changed = time_or_none(last.get("lastUpdateTime"))
     moment = "" if changed is None else f" at {when(changed, now)}"
     if state not in {FAILED, _ERROR}:
-        yield _under_way(shoot, seed, changed, now)
+        yield _under_way(shoot, changed, now)
         return
     comes, remedy = _retry(shoot)
     message = f"{kind} failed{moment}; {comes}"
@@ -51,12 +52,12 @@ def findings(shoot: Object, seed: Object | None, now: datetime) -> Iterator[Find
         yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
 
 
-def _under_way(shoot: Object, seed: Object | None, changed: datetime | None, now: datetime) -> Finding:
+def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Finding:
     last = last_operation(shoot)
     task = one_line(last.get("description"))
     message = f"{last.get('type')} is {text(last.get('state')).lower()}, {integer(last.get('progress'))} %: {task}"
     level, remedy = Level.NEXT, ""
-    if seed is not None and not seeds.takes_operations(seed):
+    if task.startswith(WAITS_FOR_SEED):
         level, remedy = Level.BLOCKED, about_it(SEEDS, Key("", seed_name(shoot)))
     elif changed is not None and now - changed > _STUCK:
         level, remedy = Level.PROBLEM, f"for who may read the seed: {_of_flow(shoot)}"

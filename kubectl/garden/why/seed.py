@@ -45,12 +45,6 @@ def is_lost(seed: Object) -> bool:
     return (condition(seed, types.GARDENLET_READY) or {}).get("status") == "Unknown"
 
 
-def takes_operations(seed: Object) -> bool:
-    """Whether its gardenlet begins operations of Shoots; until then they wait."""
-    required = (types.GARDENLET_READY, types.SEED_SYSTEM_COMPONENTS_HEALTHY)
-    return all((condition(seed, each) or {}).get("status") == "True" for each in required)
-
-
 def findings(seed: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
     using = [each for each in around.users if each.keys]
     if is_deleting(seed):

@@ -71,7 +71,7 @@ class Around:
 
 def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
     yield from _deletion(shoot, around, now)
-    yield from operation.findings(shoot, around.seed, now)
+    yield from operation.findings(shoot, now)
     yield from _place(shoot, around)
     yield from operation.silence(shoot, around.seed, around.lease, now)
     yield from operation.ignored(shoot)

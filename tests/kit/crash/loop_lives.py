@@ -33,7 +33,7 @@ class _CutTransport(MortalTransport):
 
 @dataclass(frozen=True, kw_only=True)
 class Lives:
-    """Attributes: at_work: the loop, begun anew. said: what is reported meanwhile, for messages."""
+    """Attributes: at_work: the loop, started again. reported: what is reported meanwhile, for messages."""
 
     monkeypatch: pytest.MonkeyPatch
     at_work: Callable[[], AbstractAsyncContextManager[Sequence[ControlLoop]]]

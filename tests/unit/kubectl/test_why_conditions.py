@@ -100,6 +100,39 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
             "in the Shoot: kubectl describe node a-1",
         ),
         (
+            types.EVERY_NODE_READY,
+            "KubeletVersionMismatch",
+            'Node "a-1" runs kubelet v1.30.1, expected v1.30.4',
+            "in the Shoot: kubectl describe node a-1",
+        ),
+        (
+            types.EVERY_NODE_READY,
+            "OperatingSystemConfigOutdated",
+            'There is no Secret with the configuration of worker pool "a".',
+            "see the nodes that the message names: kubectl describe node",
+        ),
+        (
+            types.SYSTEM_COMPONENTS_HEALTHY,
+            "DeploymentUnhealthy",
+            'Deployment "kube-system/coredns" is unhealthy: no replica is available',
+            (
+                "see the object that the message names, in the Shoot: kubectl describe; "
+                f"in the seed: kubectl mr get -n {SEED}"
+            ),
+        ),
+        (
+            types.SYSTEM_COMPONENTS_HEALTHY,
+            "DeploymentMissing",
+            'Required Deployment "coredns" in namespace "kube-system" is missing',
+            "see the object that the message names, in the Shoot: kubectl describe",
+        ),
+        (
+            types.CONTROL_PLANE_HEALTHY,
+            "ConditionCheckError",
+            "Shoot control plane has not been fully created yet.",
+            RESTORED.removesuffix("; "),
+        ),
+        (
             types.HIBERNATION_POSSIBLE,
             "ProblematicWebhooks",
             'ValidatingWebhookConfiguration "of-me" is problematic: webhook "a.b.c" with failurePolicy "Fail"',

@@ -182,8 +182,8 @@ def test_an_operation_goes_on() -> None:
     assert found.level is Level.PROBLEM
     assert found.text.endswith("; nothing new was reported since 2026-01-10T11:00:00Z (60m ago)")
     assert found.remedy.endswith("kubectl gardener why shoot s -n n --seed-kubeconfig FILE")
-    unready = {"status": {"conditions": [{"type": conditions.GARDENLET_READY, "status": "False"}]}}
-    found = only(on_far(status={"lastOperation": last}), seed=unready)
+    waits = {**last, "description": "Shoot cannot be synced with Seed: seed is not yet ready: condition x"}
+    found = only(on_far(status={"lastOperation": waits}))
     assert (found.level, found.remedy) == (Level.BLOCKED, "kubectl gardener why seed far")
 
 

@@ -55,5 +55,4 @@ async def show(seed: Client, name: str, shoot: Object) -> None:
 
 async def delete(seed: Client, name: str) -> None:
     """Delete a Cluster object if it exists."""
-    if not await seed.delete_if_exists(CLUSTERS, name):
-        return
+    await seed.delete_if_exists(CLUSTERS, name)

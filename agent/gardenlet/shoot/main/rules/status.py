@@ -65,7 +65,7 @@ def _is_new_cycle(shoot: Object, kind: str, gardener: Object) -> bool:
 
 def waiting_for_seed(shoot: Object, problem: str, *, now: datetime) -> Object:
     """Fields of the status while an operation waits for the Seed to be ready."""
-    return waiting(shoot, f"Shoot cannot be synced with Seed: {problem}", now=now)
+    return waiting(shoot, f"{operations.WAITS_FOR_SEED}: {problem}", now=now)
 
 
 def waiting(shoot: Object, reported: str, *, now: datetime) -> Object:
