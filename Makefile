@@ -42,7 +42,7 @@ check: setup ## Run all checks, and the tests that need no control plane; four m
 test: setup ## Run all checks and tests.
 	$(BIN)/python -m devcluster build
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
-	$(BIN)/python -m pytest -n 4
+	$(BIN)/python -m pytest -n 3
 
 compiled: setup # Errors are shown by the run itself.
 	-@$(BIN)/python -m pytest --collect-only --quiet > /dev/null

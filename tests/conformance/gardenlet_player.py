@@ -36,7 +36,7 @@ MANAGED_RESOURCE = ("resources.gardener.cloud/v1alpha1", "ManagedResource")
 CSRS = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 _STABLE = 5.0
 """Seconds, unless a step says."""
-_PATIENCE = 150.0
+_PATIENCE = 300.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
 _LOOK = 1.0
 _AFTER_WAIT = 3.0

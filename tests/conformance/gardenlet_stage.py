@@ -38,7 +38,7 @@ from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from localprocesses.components import Shape
 
-_AT_ONCE = 64
+_AT_ONCE = 24
 _PLAYED = (
     "node-lifecycle-controller",
     "node-ipam-controller",

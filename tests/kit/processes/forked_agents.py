@@ -71,6 +71,8 @@ async def forked_agents(configuration: Path) -> AsyncIterator[Fork]:
                     started.pop(number).set_result(Forked(pid, endings[pid]))
                 case {"ended": pid, "code": code}:
                     endings[pid].set_result(code)
+        for each in started.values():
+            each.set_exception(ChildProcessError("the process that is forked has ended; its error is above"))
 
     assert server.stdout is not None
     listening = asyncio.create_task(listen(server.stdout))
