@@ -3,11 +3,11 @@
 from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
-from agent.gardenlet.shoot.main.flows.completion import LAST, with_completion
+from agent.gardenlet.shoot.main.flows.completion import with_completion
 from agent.gardenlet.shoot.main.flows.components import tasks_of
+from agent.gardenlet.shoot.main.flows.hibernation import HIBERNATION
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
-from agent.gardenlet.shoot.main.flows.when import awake as _awake
 from agent.gardenlet.shoot.main.flows.when import local as _local
 from agent.gardenlet.shoot.main.flows.when import no_backup as _no_backup
 from agent.gardenlet.shoot.main.flows.when import no_copy as _no_copy
@@ -23,7 +23,6 @@ from agent.gardenlet.shoot.main.tasks import (
     exposure,
     extensions,
     foundation,
-    hibernation,
     restarts,
     service_accounts,
     shoot_objects,
@@ -31,7 +30,6 @@ from agent.gardenlet.shoot.main.tasks import (
 )
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
-_awake_or_no_waiting = _any(_awake, _no_waiting)
 
 _LONG = Retry(within=600.0)
 
@@ -324,76 +322,10 @@ _NOT_BUILT: list[_Task] = [
     ),
 ]
 
-_HIBERNATION: list[_Task] = [
-    Task(
-        "extensions-hibernate",
-        "Hibernating extension resources before kube-apiserver hibernation",
-        extensions.deploys(Stage.AFTER_API_SERVER),
-        after=["referenced", "connection"],
-        unless=_awake,
-    ),
-    Task(
-        "extensions-hibernated",
-        "Waiting until extension resources hibernated before kube-apiserver hibernation are ready",
-        extensions.waits(Stage.AFTER_API_SERVER),
-        after=["extensions-hibernate"],
-        unless=_awake_or_no_waiting,
-        retry=ONCE,
-    ),
-    Task(
-        "sleep",
-        "Hibernating control plane",
-        hibernation.sleep,
-        after=[
-            "connection",
-            "extensions-hibernated",
-            "access",
-            "namespaces",
-            "controller-manager",
-            LAST,
-            "stale-extensions",
-            *workers.BEFORE_SLEEP,
-        ],
-        unless=_awake,
-        retry=ONCE,
-    ),
-    Task(
-        "extensions-hibernate-after",
-        "Hibernating extension resources after kube-apiserver hibernation",
-        extensions.deploys(Stage.BEFORE_API_SERVER),
-        after=["sleep"],
-        unless=_awake,
-    ),
-    Task(
-        "extensions-hibernated-after",
-        "Waiting until extension resources hibernated after kube-apiserver hibernation are ready",
-        extensions.waits(Stage.BEFORE_API_SERVER),
-        after=["extensions-hibernate-after"],
-        unless=_awake_or_no_waiting,
-        retry=ONCE,
-    ),
-    Task(
-        "remove-external-name",
-        "Destroying external domain DNS record if hibernated",
-        exposure.remove_external_name,
-        after=["sleep"],
-        unless=_awake,
-        retry=ONCE,
-    ),
-    Task(
-        "remove-internal-name",
-        "Destroying internal domain DNS record if hibernated",
-        exposure.remove_internal_name,
-        after=["sleep"],
-        unless=_awake,
-        retry=ONCE,
-    ),
-]
-
 RECONCILE: Graph[ShootOperation] = Graph(
     "Shoot cluster reconciliation",
     with_completion(
-        [*_FOUNDATION, *_EXPOSURE, *_ETCDS, *_COMPONENTS, *_ACCESS, *_IN_CLUSTER, *_NOT_BUILT, *_HIBERNATION],
+        [*_FOUNDATION, *_EXPOSURE, *_ETCDS, *_COMPONENTS, *_ACCESS, *_IN_CLUSTER, *_NOT_BUILT, *HIBERNATION],
         after=[
             *("access", "client-authority", "controller-manager-ready", "machine-controller-manager-stopped"),
             *("unlabel-encrypted", "old-token-secrets"),
