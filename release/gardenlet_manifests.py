@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.gardenlet.charts.program import found
 
 PROJECT = Path(__file__).resolve().parents[1]
-CHART = PROJECT / "agent" / "gardenlet" / "gardenlets" / "chart"
+CHART = PROJECT / "agent" / "gardenlet" / "gardenlet_installation" / "chart"
 FILES: Mapping[str, str] = {
     "gardenlet.yaml": "base/gardenlet/gardenlet.yaml",
     "leader-election.yaml": "base/gardenlet/leader-election.yaml",
