@@ -19,6 +19,7 @@ from gardenapi.api import recognized
 from kit.controllers import cluster_of, loops_at_work
 from kit.eventually import soon
 from kit.processes.agent import AgentProcess
+from kit.world import PatientClient
 from kube.clock import utc_now
 from kube.errors import KubeError
 from kube.objects import Object, key, resource_version
@@ -46,7 +47,7 @@ async def run_garden_controllers(
 
     A client of the test's own kind is used as it is.
     """
-    if type(client) is Client:
+    if type(client) in {Client, PatientClient}:
         client = client.impersonating(ACCOUNT)
     garden = cluster_of(client, *namespaces, timings=timings, behind=behind)
     context = Context(
