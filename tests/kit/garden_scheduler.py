@@ -17,6 +17,7 @@ from gardener.conditions import BACKUP_BUCKETS_READY, GARDENLET_READY
 from kit.controllers import cluster_of, loops_at_work
 from kit.garden_shoots import ShootPlace
 from kit.scheduling import ready_status
+from kit.world import PatientClient
 from kube.objects import Object, spec, text
 from kube.paths import mapping_at
 from kube.resources import Resource
@@ -32,7 +33,7 @@ async def run_scheduler(
     client: Client, *namespaces: str, shoot: Shoot | None = None, behind: Sequence[Resource] = ()
 ) -> AsyncIterator[ControlLoop]:
     """It sees the Shoots of these namespaces, or all, and may what the manifests say that it may."""
-    if type(client) is Client:
+    if type(client) in {Client, PatientClient}:
         client = client.impersonating(ACCOUNT)
     garden = cluster_of(client, *namespaces, behind=behind)
     context = Context(
