@@ -203,8 +203,8 @@ def test_the_page_shows_what_commands_print(reader: Reader) -> None:
         differing.append(f"$ {command}\n--- page\n{stable(shown)}\n--- printed\n{stable(printed)}")
         return f"```\n$ {command}\n{printed.rstrip()}\n```"
 
-    is_relist = _BLOCK.sub(repeated, page)
+    rewritten = _BLOCK.sub(repeated, page)
     if os.environ.get("UPDATE_DOCS"):
-        PAGE.write_text(is_relist)
+        PAGE.write_text(rewritten)
     else:
         assert not differing, "\n\n".join(differing)

@@ -89,12 +89,12 @@ def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig
     mark = audit.mark()
     with rig.asleep():
         rig.delete("ConfigMap", "c")
-        is_relist = rig.put(config_map("c", {"k": "anew"}))
+        recreated = rig.put(config_map("c", {"k": "anew"}))
         rig.write_secret("mr", config_map("rest"))
         rig.write_secret("heir", config_map("other"), config_map("c", {"k": "anew"}))
     rig.until(lambda: rig.origin("ConfigMap", "c") == "heir", "the heir to take it")
     rig.until(lambda: rig.listed("mr") == {"rest"}, "the list to be right")
-    assert rig.uid("ConfigMap", "c") == is_relist["metadata"]["uid"]
+    assert rig.uid("ConfigMap", "c") == recreated["metadata"]["uid"]
     assert [call for call in deletions(rig, audit, since=mark) if call.status < 300] == []
 
 

@@ -53,8 +53,8 @@ def shown_by(server: WebhookProcess) -> str:
 
 async def test_a_new_certificate_is_shown_soon_without_one_failed_request(server: WebhookProcess) -> None:
     assert await asyncio.to_thread(shown_by, server) == "first"
-    async with client() as kept, client(force_close=True) as is_relist:
-        async with Load(kept, server, clients=4) as on_kept, Load(is_relist, server, clients=4) as on_new:
+    async with client() as kept, client(force_close=True) as fresh:
+        async with Load(kept, server, clients=4) as on_kept, Load(fresh, server, clients=4) as on_new:
             for name in ("second", "third"):
                 server.secret.write(*make_certificate(name))
                 await server.until(lambda name=name: shown_by(server) == name, what=f"the certificate {name}")  # type: ignore[misc]

@@ -201,7 +201,7 @@ class Taken:
     elsewhere: Sequence[Call]
     leases: tuple[Object, Object, Object]
     """As the original had left it, with the successor, and after the successor's end."""
-    is_relist: Mapping[str, Mapping[Ref, Object]]
+    recreated: Mapping[str, Mapping[Ref, Object]]
     """What the agent itself has made of the same Secrets and ManagedResources."""
 
 
@@ -224,10 +224,10 @@ def taken(own_cluster: Cluster) -> Taken:
             until_quiet(audit)
             lease = cluster.api.get(LEASE)
             calls = audit.calls(since=mark, user_agent=OURS, verbs=WRITES)
-            is_relist = asyncio.run(_made_anew(cluster))
+            recreated = asyncio.run(_made_anew(cluster))
         released = cluster.api.get(LEASE)
     writes = _by_state(calls)
-    return Taken(writes, writes.pop("", []), (left, lease, released), is_relist)
+    return Taken(writes, writes.pop("", []), (left, lease, released), recreated)
 
 
 def _by_state(calls: Sequence[Call]) -> dict[str, list[Call]]:
@@ -372,7 +372,7 @@ def test_what_the_agent_leaves_is_what_the_original_leaves(name: str, taken: Tak
     """So the way back is as quiet: labels, annotations, finalizers, inventory and checksum are the same to the letter,
     and conditions have the same fields, with times in the same form.
     """
-    recorded, live = ANEW[name].objects, taken.is_relist[name]
+    recorded, live = ANEW[name].objects, taken.recreated[name]
     for ref, obj in recorded.items():
         assert marks(live[ref]) == marks(obj), ref
         if ref.kind == "ManagedResource":

@@ -202,12 +202,12 @@ async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
     known = {"s": 5, "b": 4}
     async with following(lists, [[end]], known=lambda k: known[k.name]) as followed:
         first: list[Event] = [ListBegins(7), Present(thing(4, "b")), Present(thing(5)), ListEnds(7)]
-        is_relist: list[Event] = [
+        relisted: list[Event] = [
             ListBegins(20, is_relist=past in {REWOUND, OLDER_LIST}),
             Present(thing(20)),
             ListEnds(20),
         ]
-        assert followed.yielded == first + (is_relist if past is not SAME else [])
+        assert followed.yielded == first + (relisted if past is not SAME else [])
         assert followed.client.requested[1 : len(requested) + 1] == requested
         assert (followed.history_rewound, followed.older_lists, followed.unverified) == (
             past is REWOUND,

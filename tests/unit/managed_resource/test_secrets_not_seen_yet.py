@@ -1,4 +1,4 @@
-"""A Secret is said not to exist only when the API server has said so: watches may be late."""
+"""A Secret is reported as missing only if the API server reports it: watches may be late."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What it costs to find out which Secrets Pods use, whoever creates the Pods."""
+"""Costs of finding out which Secrets Pods use, with any author of the Pods."""
 
 import asyncio
 from collections.abc import AsyncIterator

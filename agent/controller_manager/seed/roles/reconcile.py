@@ -78,11 +78,11 @@ class Reconciler:
         grants = rules.of_seed(node_of_seed(seed), buckets, children, tokens=self._tokens(owners))
         yield from rules.roles(grants, seed=key.name, owner=key)
 
-    def _buckets(self, seed: str, expected_uid: str) -> Iterator[Node]:
+    def _buckets(self, seed: str, seed_uid: str) -> Iterator[Node]:
         """BackupBuckets of the Seed, and those that its BackupEntries are in."""
         buckets = self._stores.buckets
         own = (of_backup_bucket(each) for each in buckets.values_by_index(BY_SEED, seed))
-        names = {each.key for each in own if each.of_uid in {"", expected_uid}}
+        names = {each.key for each in own if each.of_uid in {"", seed_uid}}
         for _, entry in self._stores.entries.by_index(BY_USER, seed):
             names.update(used.key for used in entry.uses)
         for name in sorted(names):
