@@ -45,6 +45,7 @@ COPY gardener gardener
 COPY gardenapi gardenapi
 COPY config config
 COPY process process
+COPY components components
 COPY agent agent
 COPY webhooks webhooks
 COPY image image

@@ -15,7 +15,6 @@ import structlog
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
-from agent.gardenlet.components.registry import images_of_workers
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
 from agent.gardenlet.flow.record import FlowRecords
@@ -28,6 +27,7 @@ from agent.gardenlet.metrics import Collectors
 from agent.gardenlet.previews import Previews
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.table import Declare
+from components.registry import images_of_workers
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import recognized
 from kube.objects import Key, mapping, text

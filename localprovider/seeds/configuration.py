@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from agent.gardenlet.components.resource_manager.configuration import of_seed
+from components.resource_manager.configuration import of_seed
 from config import local_provider
 from kube.objects import Object, mapping
 from kube.resources import ENDPOINTS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.components import resource_manager
 from agent.gardenlet.seed.main.controller import declare
+from components import resource_manager
 from config.gardenlet.schema import GARDENLET_AUTOSCALING, RESOURCE_MANAGER, Images, LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters

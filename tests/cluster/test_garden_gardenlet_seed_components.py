@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 import pytest
 
-from agent.gardenlet.components import seed_registry
 from agent.gardenlet.seed.main.controller import declare
+from components import seed_registry
 from config.gardenlet.schema import ExposureClassHandler, Images, LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
-from agent.gardenlet.components import registry
-from agent.gardenlet.secrets_manager.manager import SecretsError, SecretsManager, restore
-from agent.gardenlet.secrets_manager.rules.configs import Config, Data, Given, Made
-from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
-from agent.gardenlet.secrets_manager.rules.rotation import Old
-from agent.gardenlet.secrets_manager.rules.stored import secret, stored
-from agent.gardenlet.secrets_manager.tables import (
+from agent.gardenlet.secrets_manager import SecretsError, SecretsManager, restore
+from components import registry
+from components.secrets.configs import Config, Data, Given, Made
+from components.secrets.persisted import entries, secrets
+from components.secrets.rotation import Old
+from components.secrets.stored import secret, stored
+from components.secrets.tables import (
     CA,
     CA_CLIENT,
     CA_SEED,

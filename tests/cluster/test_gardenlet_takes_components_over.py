@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from agent.gardenlet.components import gardenlet_autoscaling, resource_manager
-from agent.gardenlet.components.parts import GARDEN
-from agent.gardenlet.components.seed_component import SeedInputs
+from components import gardenlet_autoscaling, resource_manager
+from components.parts import GARDEN
+from components.seed_component import SeedInputs
 from config.gardenlet.schema import GardenletConfiguration
 from conformance.seed_objects import recorded_as_stored
 from devcluster.cluster import Cluster

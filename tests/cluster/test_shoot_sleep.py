@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.components.gardener_access import NAMES
 from agent.gardenlet.context import Context
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare
+from components.gardener_access import NAMES
 from devcluster.cluster import Cluster
 from devcluster.testing.faults import Foreign, Rule, internal_error
 from devcluster.testing.proxy import FaultProxy

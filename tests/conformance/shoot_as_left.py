@@ -21,7 +21,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from agent.gardenlet.secrets_manager.rules import labels as names
+from components.secrets import labels as names
 from conformance.seed_objects import Name
 from conformance.shoot_objects import in_the_garden, in_the_seed, managed_resources, status_of_the_shoot
 from gardener.keys import REFERENCE_PREFIX

@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.gardenlet.components import resource_manager
-from agent.gardenlet.components.control_plane import access_secret_name
-from agent.gardenlet.components.parts import GARDEN
-from agent.gardenlet.components.resource_manager import shoot
-from agent.gardenlet.secrets_manager.rules.configs import Given
-from agent.gardenlet.secrets_manager.tables import generic_token_kubeconfig
+from components import resource_manager
+from components.control_plane import access_secret_name
+from components.parts import GARDEN
+from components.resource_manager import shoot
+from components.secrets.configs import Given
+from components.secrets.tables import generic_token_kubeconfig
 from conformance.deployed_resource_manager import Deployed, assert_all_of_it_works, seed_cluster
 from devcluster.cluster import Cluster
 from gardener.api.kinds import SERVICE_MONITORS, VERTICAL_POD_AUTOSCALERS

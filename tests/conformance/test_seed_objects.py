@@ -13,7 +13,8 @@ from functools import partial
 import pytest
 import yaml
 
-from agent.gardenlet.components import (
+from agent.gardenlet.seed.main import ingress
+from components import (
     cluster_identity,
     dashboards,
     gardenlet_autoscaling,
@@ -29,10 +30,9 @@ from agent.gardenlet.components import (
     system,
     vpn_authorization_server,
 )
-from agent.gardenlet.components.gateways import Gateway
-from agent.gardenlet.components.monitors import CACHE
-from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
-from agent.gardenlet.seed.main import ingress
+from components.gateways import Gateway
+from components.monitors import CACHE
+from components.seed_component import SeedComponent, SeedInputs
 from config.gardenlet.schema import GardenletConfiguration, Images
 from config.resource_manager import decode
 from conformance.seed_objects import (

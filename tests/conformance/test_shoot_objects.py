@@ -11,7 +11,8 @@ from dataclasses import asdict
 
 import pytest
 
-from agent.gardenlet.components import (
+from agent.gardenlet.shoot.main.rules.extensions import wanted
+from components import (
     dns_records,
     etcd,
     gardener_access,
@@ -22,10 +23,9 @@ from agent.gardenlet.components import (
     shoot_exposure,
     shoot_namespace,
 )
-from agent.gardenlet.components.control_plane import Running
-from agent.gardenlet.components.etcd_schedules import schedules
-from agent.gardenlet.components.inputs import Inputs
-from agent.gardenlet.shoot.main.rules.extensions import wanted
+from components.control_plane import Running
+from components.etcd_schedules import schedules
+from components.inputs import Inputs
 from config.resource_manager import decode
 from conformance.seed_objects import (
     Name,

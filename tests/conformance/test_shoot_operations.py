@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import pytest
 
-from agent.gardenlet.components.control_plane import Running
 from agent.gardenlet.flow.graph import Graph, Walk
 from agent.gardenlet.shoot.main.controller import FLOWS
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import status
+from components.control_plane import Running
 from config.gardenlet.schema import LocalProfile
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, PHASES, RECONCILE, recorded
 from gardener import operations

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.gardenlet.components import registry
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules import labels as names
-from agent.gardenlet.secrets_manager.rules.configs import (
+from agent.gardenlet.shoot.main.rules import rotation
+from components import registry
+from components.secrets import labels as names
+from components.secrets import tables
+from components.secrets.configs import (
     Authority,
     Bundle,
     Config,
@@ -22,11 +23,10 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     RSAKey,
     SignedCertificate,
 )
-from agent.gardenlet.secrets_manager.rules.published import certificate_authority, client_authority
-from agent.gardenlet.secrets_manager.rules.rotation import Old
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
-from agent.gardenlet.secrets_manager.rules.stored import Stored
-from agent.gardenlet.shoot.main.rules import rotation
+from components.secrets.published import certificate_authority, client_authority
+from components.secrets.rotation import Old
+from components.secrets.shoot_rotation import rotations
+from components.secrets.stored import Stored
 from conformance.seed_objects import differences, normal, unhashed
 from conformance.shoot_objects import (
     CREATED,

@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from agent.gardenlet.components import registry
-from agent.gardenlet.components.etcd import ROLES
-from agent.gardenlet.secrets_manager.manager import SecretsManager
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
-from agent.gardenlet.secrets_manager.tables import (
+from agent.gardenlet.secrets_manager import SecretsManager
+from agent.gardenlet.shoot.main.controller import declare
+from components import registry
+from components.etcd import ROLES
+from components.secrets.configs import BUNDLE
+from components.secrets.shoot_rotation import rotations
+from components.secrets.tables import (
     CA,
     ENCRYPTION_KEY,
     SERVICE_ACCOUNT_KEY,
@@ -21,7 +22,6 @@ from agent.gardenlet.secrets_manager.tables import (
     generic_token_kubeconfig,
     static_tokens,
 )
-from agent.gardenlet.shoot.main.controller import declare
 from config.gardenlet.schema import Monitoring, ShootMonitoring
 from conformance.seed_objects import differences, unhashed
 from conformance.shoot_as_left import ROTATED, AsLeft

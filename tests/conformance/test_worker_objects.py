@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.components import (
+from components import (
     kube_apiserver,
     registry,
     shoot_infrastructure,
     shoot_system,
 )
-from agent.gardenlet.components.inputs import Inputs, Networks
-from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
-from agent.gardenlet.components.worker_pools.pools import HASHES, hashes, pools_of
+from components.inputs import Inputs, Networks
+from components.worker_pools import node_agent, operating_system, worker
+from components.worker_pools.pools import HASHES, hashes, pools_of
 from conformance import seed_objects
 from conformance.seed_objects import (
     Name,

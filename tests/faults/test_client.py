@@ -28,7 +28,7 @@ from devcluster.testing.faults import (
     unauthorized,
     unavailable,
 )
-from devcluster.testing.proxy import FaultProxy
+from devcluster.testing.proxy import FaultProxy, LogEntry
 from kit.objects import obj
 from kube.errors import (
     AlreadyExists,
@@ -89,8 +89,13 @@ def client(transport: Opened) -> Client:
     return Client(transport, user_agent="client-test/1.0")
 
 
+def answered(proxy: FaultProxy) -> list[LogEntry]:
+    """Requests but those by which the client checks a slow API server, as happens on a busy machine."""
+    return [entry for entry in proxy.log if entry.request.path != "/readyz"]
+
+
 def methods(proxy: FaultProxy) -> list[str]:
-    return [entry.request.method for entry in proxy.log]
+    return [entry.request.method for entry in answered(proxy)]
 
 
 # --- what the API server asks for
@@ -228,13 +233,13 @@ async def test_a_token_that_is_not_taken_is_read_again(
 ) -> None:
     token_file.write_text(cluster.token)
     assert (await file_client.get(NAMESPACES, "default"))["kind"] == "Namespace"
-    assert [entry.status for entry in proxy.log] == [401, 200]
+    assert [entry.status for entry in answered(proxy)] == [401, 200]
 
 
 async def test_a_token_is_read_again_once(file_client: Client, proxy: FaultProxy) -> None:
     with pytest.raises(Unauthorized, match="Unauthorized"):
         await file_client.get(NAMESPACES, "default")
-    assert [entry.status for entry in proxy.log] == [401, 401]
+    assert [entry.status for entry in answered(proxy)] == [401, 401]
 
 
 async def test_a_token_is_read_again_whatever_went_wrong_before(
@@ -243,7 +248,7 @@ async def test_a_token_is_read_again_whatever_went_wrong_before(
     token_file.write_text(cluster.token)
     proxy.rules.add(Rule(fault=throttled(retry_after=0), times=1), Rule(fault=unauthorized(), times=1))
     assert (await file_client.get(NAMESPACES, "default"))["kind"] == "Namespace"
-    assert [entry.status for entry in proxy.log] == [429, 401, 200]
+    assert [entry.status for entry in answered(proxy)] == [429, 401, 200]
 
 
 async def test_a_watch_drops_a_token_that_is_not_taken(

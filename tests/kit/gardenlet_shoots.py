@@ -24,8 +24,8 @@ import pytest
 import yaml
 
 from agent.gardenlet import component_objects, shoot_clusters
-from agent.gardenlet.secrets_manager.rules import configs
 from agent.gardenlet.shoot.main.tasks import cleanup
+from components.secrets import configs
 from config.gardenlet.schema import SNI
 from devcluster.cluster import Cluster
 from gardener import keys

@@ -16,9 +16,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from agent.gardenlet.components import ingress_gateway
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot_clusters import ShootClusters
+from components import ingress_gateway
 from config.gardenlet.schema import Images
 from devcluster.cluster import Cluster
 from gardener import keys

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
-from agent.gardenlet.components.etcd_schedules import Schedules
-from agent.gardenlet.components.kube_apiserver.arguments import arguments
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
+from components.etcd_schedules import Schedules
+from components.kube_apiserver.arguments import arguments
 from kit.shoot_inputs import inputs, shoot_with
 from kube.objects import Object
 

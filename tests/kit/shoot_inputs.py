@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.gardenlet.components.control_plane import Running
-from agent.gardenlet.components.inputs import Inputs
-from agent.gardenlet.secrets_manager.rules.stored import Stored
+from components.control_plane import Running
+from components.inputs import Inputs
+from components.secrets.stored import Stored
 from kube.objects import Object
 
 NAMESPACE = "shoot--a--b"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agent.gardenlet.components.prometheus import computed
+from components.prometheus import computed
 from kube.objects import Object
 from kube.yaml import Dumper
 

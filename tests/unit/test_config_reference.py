@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.components import table
+from components import table
 from config.controller_manager.schema import ControllerManagerConfiguration
 from config.gardenlet.schema import GardenletConfiguration
 from config.local_provider.schema import LocalProviderConfiguration
@@ -94,4 +94,4 @@ def test_fields_that_are_as_in_the_main_reference_are_not_explained_again() -> N
 
 def test_the_documented_components_of_shoots_are_the_registered_ones() -> None:
     text = (DOCUMENTS / "gardenlet-shoots.md").read_text()
-    assert table.inserted(text) == text, "run: python -m agent.gardenlet.components.table docs/gardenlet-shoots.md"
+    assert table.inserted(text) == text, "run: python -m components.table docs/gardenlet-shoots.md"

@@ -84,11 +84,11 @@ CONTROLLERS.load(GardenletConfiguration())
 print(*sys.modules)
 """
     loaded = set(output_of(code).split())
-    assert "agent.gardenlet.components.system" in loaded
+    assert "components.system" in loaded
     assert loaded.isdisjoint({"difflib", "importlib.metadata", "opentelemetry", "zipfile"})
     assert "gardener.api.garden.shoot" not in loaded
     left_out = ("istiod", "ingress_gateway")
-    assert loaded.isdisjoint(f"agent.gardenlet.components.{name}" for name in left_out)
+    assert loaded.isdisjoint(f"components.{name}" for name in left_out)
 
 
 @pytest.mark.parametrize("block", OPTIONAL)

@@ -21,7 +21,7 @@ THREATS = (PROJECT / "docs/threats.md").read_text()
 SHOWN: dict[str, list[str]] = yaml.safe_load((TESTS / "threats.yaml").read_text())
 NAMED = sorted({tuple(test.split("::")) for tests in SHOWN.values() for test in tests})
 REQUIREMENTS = sorted(PROJECT.glob("requirements*.txt"))
-PROGRAMS = ("kube", "gardenapi", "config", "process", "agent", "webhooks", "image")
+PROGRAMS = ("kube", "gardenapi", "config", "process", "components", "agent", "webhooks", "image")
 
 _STARTS = {"subprocess", "pty", "multiprocessing", "pickle", "marshal", "shelve", "code", "runpy"}
 _MAKES_CODE = {"eval", "exec", "compile", "__import__"}

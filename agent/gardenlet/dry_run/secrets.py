@@ -6,8 +6,8 @@ need no more.
 
 from collections.abc import Mapping
 
-from agent.gardenlet.secrets_manager.manager import SecretsManager
-from agent.gardenlet.secrets_manager.rules.configs import (
+from agent.gardenlet.secrets_manager import SecretsManager
+from components.secrets.configs import (
     CA_CERTIFICATE,
     CA_KEY,
     CERTIFICATE,
@@ -20,7 +20,7 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     RSAKey,
     SignedCertificate,
 )
-from agent.gardenlet.secrets_manager.rules.stored import Stored, secret
+from components.secrets.stored import Stored, secret
 from kube.resources import SECRETS
 
 _TO_BE_MADE = b"to be made"

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.gardenlet.secrets_manager.rules.labels import PERSISTED
 from agent.gardenlet.shoot_states.rules import contents
 from agent.gardenlet.shoot_states.rules.parts import together
+from components.secrets.labels import PERSISTED
 from gardener.api import extensions
 from gardener.api.garden import SHOOT_STATES
 from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Self
 
 from agent.gardenlet.backup_entry import controller as backups
-from agent.gardenlet.components.etcd import BACKUP_SECRET
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.main import controller as shoot
 from agent.gardenlet.shoot.state import controller as saver
+from components.etcd import BACKUP_SECRET
 from config.gardenlet.schema import LocalProfile
 from devcluster.testing.proxy import FaultProxy
 from gardener.api.druid import ETCDS

@@ -11,6 +11,7 @@ PRODUCT = (
     "gardenapi",
     "config",
     "process",
+    "components",
     "agent",
     "webhooks",
     "image",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.components import (
+from components import (
     cluster_identity,
     dashboards,
     etcd_druid,
@@ -19,8 +19,8 @@ from agent.gardenlet.components import (
     resource_manager,
     system,
 )
-from agent.gardenlet.components.parts import deployment_unready
-from agent.gardenlet.components.seed_component import SeedInputs
+from components.parts import deployment_unready
+from components.seed_component import SeedInputs
 from config.gardenlet.schema import GardenletConfiguration, Images
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of

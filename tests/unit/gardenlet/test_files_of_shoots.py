@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.shoot.main.tasks import tenant_files
+from components import kube_apiserver
 from gardener.error_codes import RETRYABLE_CONFIGURATION_PROBLEM
 from kit.objects import obj
 from kit.shoot_components import api_server, bare_operation, named

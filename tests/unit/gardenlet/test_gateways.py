@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import namespaces
-from agent.gardenlet.components.gateways import (
+from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot.main.tasks import exposure
+from components import namespaces
+from components.gateways import (
     Gateway,
     GatewayError,
     nearest,
@@ -16,8 +18,6 @@ from agent.gardenlet.components.gateways import (
     traffic_policy,
     usual,
 )
-from agent.gardenlet.shoot.main.rules.domains import Served
-from agent.gardenlet.shoot.main.tasks import exposure
 from config.gardenlet import decode
 from config.gardenlet.schema import GardenletConfiguration
 from kit.shoot_components import bare_operation

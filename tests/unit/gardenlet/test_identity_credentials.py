@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from agent.gardenlet.components import identity_credentials
+from components import identity_credentials
 from gardener import keys
 from kube.objects import Object
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.components.registry import images_of_workers
 from agent.gardenlet.image_overwrites import Overwrites, overwrites, overwritten
+from components.registry import images_of_workers
 from config.gardenlet import decode
 from config.gardenlet.schema import Images
 from localprovider.runner.addresses import Here

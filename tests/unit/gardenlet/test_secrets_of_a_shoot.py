@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import registry
-from agent.gardenlet.secrets_manager.rules.configs import Config, SignedCertificate, Signer
-from agent.gardenlet.secrets_manager.rules.persisted import entries, secrets
-from agent.gardenlet.secrets_manager.rules.published import (
+from components import registry
+from components.secrets.configs import Config, SignedCertificate, Signer
+from components.secrets.persisted import entries, secrets
+from components.secrets.published import (
     certificate_authority,
     client_authority,
     observer,
     ssh_keypairs,
 )
-from agent.gardenlet.secrets_manager.rules.rotation import Old
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
-from agent.gardenlet.secrets_manager.rules.stored import Stored
-from agent.gardenlet.secrets_manager.tables import (
+from components.secrets.rotation import Old
+from components.secrets.shoot_rotation import rotations
+from components.secrets.stored import Stored
+from components.secrets.tables import (
     CA,
     CA_CLIENT,
     ENCRYPTION_KEY,

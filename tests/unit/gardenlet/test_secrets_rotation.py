@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.gardenlet.secrets_manager.rules import labels as names
-from agent.gardenlet.secrets_manager.rules.configs import (
+from components.secrets import labels as names
+from components.secrets.configs import (
     BasicAuth,
     Bundle,
     Config,
@@ -16,7 +16,7 @@ from agent.gardenlet.secrets_manager.rules.configs import (
     TokenUser,
     TunnelKey,
 )
-from agent.gardenlet.secrets_manager.rules.rotation import (
+from components.secrets.rotation import (
     Old,
     must_be_renewed,
     newest,
@@ -24,7 +24,7 @@ from agent.gardenlet.secrets_manager.rules.rotation import (
     old_one,
     rotation_times,
 )
-from agent.gardenlet.secrets_manager.rules.stored import Stored
+from components.secrets.stored import Stored
 from gardener.basic_auth import line_of
 from kube.x509 import Profile
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import ingress_gateway
 from agent.gardenlet.seed.main import ingress
+from components import ingress_gateway
 from gardener.api.garden import SEEDS
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of

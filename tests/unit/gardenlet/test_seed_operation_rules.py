@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import seed_registry
-from agent.gardenlet.components.sample import kinds_in_seed
-from agent.gardenlet.components.seed_component import SeedComponent
 from agent.gardenlet.flow.graph import Snapshot
 from agent.gardenlet.seed.main import backup_bucket, components
 from agent.gardenlet.seed.main.resource_manager import not_held
 from agent.gardenlet.seed.main.rules import prerequisites, status
 from agent.gardenlet.seed.main.rules.prerequisites import PrerequisiteMissing
+from components import seed_registry
+from components.sample import kinds_in_seed
+from components.seed_component import SeedComponent
 from config.gardenlet.schema import (
     COMPONENTS,
     COMPONENTS_WITH_IMAGES,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components.component import Component
-from agent.gardenlet.components.control_plane import Running
-from agent.gardenlet.components.registry import COMPONENTS, images_of_workers
-from agent.gardenlet.components.sample import needs
+from components.component import Component
+from components.control_plane import Running
+from components.registry import COMPONENTS, images_of_workers
+from components.sample import needs
 from kit.shoot_inputs import inputs, shoot_with
 
 VARIANTS: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.components import (
+from components import (
     dns_records,
     etcd,
     gardener_access,
@@ -17,12 +17,12 @@ from agent.gardenlet.components import (
     shoot_backup_entry,
     shoot_namespace,
 )
-from agent.gardenlet.components import resource_manager as manager_of_seed
-from agent.gardenlet.components.control_plane import Running
-from agent.gardenlet.components.etcd_schedules import Schedules, schedules
-from agent.gardenlet.components.kube_apiserver.arguments import arguments
-from agent.gardenlet.components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
+from components import resource_manager as manager_of_seed
+from components.control_plane import Running
+from components.etcd_schedules import Schedules, schedules
+from components.kube_apiserver.arguments import arguments
+from components.kubernetes_versions import controllers_without, known_apis, known_features, version_of
+from components.resource_manager import shoot as resource_manager
 from gardener import keys
 from gardener.references import references
 from kit.shoot_components import (

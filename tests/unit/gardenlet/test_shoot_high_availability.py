@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, shoot_namespace
-from agent.gardenlet.components.control_plane import Running, etcd_members, least_api_servers
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
-from agent.gardenlet.secrets_manager.tables import ControlPlane
+from components import etcd, kube_apiserver, kube_controller_manager, shoot_namespace
+from components.control_plane import Running, etcd_members, least_api_servers
+from components.resource_manager import shoot as resource_manager
+from components.secrets.tables import ControlPlane
 from config.resource_manager.webhooks import HighAvailabilityConfig
 from kit.shoot_components import api_server, etcd_of, named, seed, shoot
 from kit.shoot_inputs import inputs, shoot_with

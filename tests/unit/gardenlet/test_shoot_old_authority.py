@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from agent.gardenlet.secrets_manager.rules.stored import Stored
 from agent.gardenlet.shoot.care.rules.old_authority import (
     Authorities,
     authorities,
@@ -13,6 +12,7 @@ from agent.gardenlet.shoot.care.rules.old_authority import (
     unused,
     users_in_seed,
 )
+from components.secrets.stored import Stored
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Object
 from localprocesses.pki import Authority

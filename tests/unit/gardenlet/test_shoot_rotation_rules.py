@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.components.worker_pools.pools import pools_of
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.rotation import Old
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
 from agent.gardenlet.shoot.main.rules import rotation
 from agent.gardenlet.shoot.main.rules.encryption import LABELED, is_marked
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
+from components.secrets import tables
+from components.secrets.rotation import Old
+from components.secrets.shoot_rotation import rotations
+from components.worker_pools.pools import pools_of
 from gardener.garden.rotations import (
     AUTHORITIES,
     ENCRYPTION_KEY,

@@ -2,8 +2,8 @@
 
 import orjson
 
-from agent.gardenlet.components.worker_pools import worker
-from agent.gardenlet.components.worker_pools.pools import pools_of
+from components.worker_pools import worker
+from components.worker_pools.pools import pools_of
 from gardener.api.garden import CLOUD_PROFILES, SHOOTS
 from kit.garden_objects import garden_object
 

@@ -8,9 +8,9 @@ import orjson
 import pytest
 import yaml
 
-from agent.gardenlet.components import container_runtimes, shoot_pods
-from agent.gardenlet.components.worker_pools import kubelet, node_agent, operating_system, worker
-from agent.gardenlet.components.worker_pools.pools import Pool, pools_of
+from components import container_runtimes, shoot_pods
+from components.worker_pools import kubelet, node_agent, operating_system, worker
+from components.worker_pools.pools import Pool, pools_of
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
 from kube.objects import Object, key

@@ -140,6 +140,7 @@ def test_the_status_page(hostile: str) -> None:
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = (
+    "components",
     "agent",
     "benchmarks",
     "config",

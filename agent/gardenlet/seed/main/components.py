@@ -5,7 +5,7 @@ With a local profile, some run as local processes, or are not needed. Some are n
 
 from collections.abc import Collection
 
-from agent.gardenlet.components.system import RESERVATION
+from components.system import RESERVATION
 from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
 
 NOT_BUILT = (

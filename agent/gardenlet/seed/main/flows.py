@@ -8,12 +8,12 @@ certificate may be the reason why everything else fails.
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from agent.gardenlet.components import cluster_identity, gardenlet_autoscaling, system
-from agent.gardenlet.components.seed_component import SeedComponent
-from agent.gardenlet.components.seed_registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.seed.main import definitions, ingress, optional, renewals, required, resource_manager
 from agent.gardenlet.seed.main.operation import SeedOperation
+from components import cluster_identity, gardenlet_autoscaling, system
+from components.seed_component import SeedComponent
+from components.seed_registry import COMPONENTS
 from config.gardenlet.schema import GARDENLET_AUTOSCALING
 from gardener import keys
 from gardener.api.seed_definitions import Stage

@@ -8,8 +8,12 @@ An obsolete gateway stays while a Shoot uses it.
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from agent.gardenlet.components import namespaces
-from agent.gardenlet.components.gateways import (
+from agent.gardenlet.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.seed.main.definitions import are_served
+from agent.gardenlet.seed.main.operation import SeedOperation
+from components import namespaces
+from components.gateways import (
     ISTIO,
     Gateway,
     for_all_zones,
@@ -17,11 +21,7 @@ from agent.gardenlet.components.gateways import (
     service_annotations,
     traffic_policy,
 )
-from agent.gardenlet.components.parts import GARDEN, in_seed, made
-from agent.gardenlet.extension_objects.kinds import DNS_RECORD
-from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.seed.main.definitions import are_served
-from agent.gardenlet.seed.main.operation import SeedOperation
+from components.parts import GARDEN, in_seed, made
 from gardener import keys
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import ENVOY_FILTERS, SERVICE_MONITORS
@@ -57,7 +57,7 @@ async def reconcile(operation: SeedOperation) -> None:
     if NAME not in operation.components:
         await destroy(operation)
         return
-    from agent.gardenlet.components import ingress_gateway, istiod  # large, and not used by every seed
+    from components import ingress_gateway, istiod  # large, and not used by every seed
 
     monitored = await are_served(operation, SERVICE_MONITORS)
     gateways = await _gateways(operation)

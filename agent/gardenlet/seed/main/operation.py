@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main.rules.prerequisites import has_vertical_pod_autoscaler
 from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys

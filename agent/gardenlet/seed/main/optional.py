@@ -3,11 +3,11 @@
 A component that is not selected is deleted if it was deployed before, except if another gardenlet has deployed it.
 """
 
-from agent.gardenlet.components.sample import kinds_in_seed
-from agent.gardenlet.components.seed_component import SeedComponent, SeedInputs
-from agent.gardenlet.components.seed_registry import COMPONENTS
-from agent.gardenlet.secrets_manager.manager import GeneratedSecrets
+from agent.gardenlet.secrets_manager import GeneratedSecrets
 from agent.gardenlet.seed.main.operation import SeedOperation
+from components.sample import kinds_in_seed
+from components.seed_component import SeedComponent, SeedInputs
+from components.seed_registry import COMPONENTS
 from gardener.api.seed_definitions import Stage
 from kube.resources import Resource
 

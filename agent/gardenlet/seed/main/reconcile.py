@@ -18,21 +18,21 @@ import structlog
 
 from agent.gardenlet.bootstrap.rules.registration import finalised_marker
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.components import cluster_identity
-from agent.gardenlet.components import namespaces as labelled_namespaces
 from agent.gardenlet.flow.graph import Graph, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
-from agent.gardenlet.secrets_manager.manager import SecretsManager
-from agent.gardenlet.secrets_manager.rules.rotation import Old, old_of_a_seed
-from agent.gardenlet.secrets_manager.rules.stored import Stored
-from agent.gardenlet.secrets_manager.tables import CA_SEED
+from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main import backup_bucket
 from agent.gardenlet.seed.main.flows import DELETE, RECONCILE
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
 from agent.gardenlet.seed.main.rules import prerequisites, status
 from agent.gardenlet.seed.main.rules.prerequisites import GardenSecrets, PrerequisiteMissing
+from components import cluster_identity
+from components import namespaces as labelled_namespaces
+from components.secrets.rotation import Old, old_of_a_seed
+from components.secrets.stored import Stored
+from components.secrets.tables import CA_SEED
 from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS

@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from agent.gardenlet.components import resource_manager
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
+from components import resource_manager
+from components.secrets import tables
+from components.secrets.configs import BUNDLE
 from config.gardenlet.schema import RESOURCE_MANAGER
 from gardener.api.kinds import SERVICE_MONITORS
 from kube.clock import time_or_none

@@ -5,9 +5,9 @@ Lists are read only during this phase, together with the other lists of an inspe
 
 from collections.abc import Sequence
 
-from agent.gardenlet.secrets_manager.rules import labels as names
-from agent.gardenlet.secrets_manager.rules.stored import stored
 from agent.gardenlet.shoot.care.rules.old_authority import Authorities, authorities, is_user, users_in_seed
+from components.secrets import labels as names
+from components.secrets.stored import stored
 from kube.objects import Object, key, labels
 from kube.resources import (
     API_SERVICES,

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.secrets_manager.rules import labels as names
 from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
 from agent.gardenlet.shoot.care.rules.nodes import Machines, machines
@@ -26,6 +25,7 @@ from agent.gardenlet.shoot.care.rules.observed import (
     of_stateful_set,
 )
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
+from components.secrets import labels as names
 from gardener import keys
 from gardener.api import extensions
 from gardener.api.druid import ETCDS

@@ -10,16 +10,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.components.control_plane import Running, etcd_members
-from agent.gardenlet.components.gateways import Gateway, nearest
-from agent.gardenlet.components.inputs import Inputs
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
-from agent.gardenlet.secrets_manager.manager import GeneratedSecrets, SecretsManager
+from agent.gardenlet.secrets_manager import GeneratedSecrets, SecretsManager
 from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.rules.contents import left_for
+from components.control_plane import Running, etcd_members
+from components.gateways import Gateway, nearest
+from components.inputs import Inputs
 from config.gardenlet.schema import RESOURCE_MANAGER, GardenletConfiguration, Images
 from gardener import keys, operations
 from gardener.api.extensions import ALL_EXTENSIONS

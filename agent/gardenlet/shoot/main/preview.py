@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.gardenlet.components.gateways import GatewayError
 from agent.gardenlet.dry_run.client import ReadingClient, RecordingClient
 from agent.gardenlet.dry_run.compare import Components, recorded
 from agent.gardenlet.dry_run.components import RecordedComponents
@@ -26,6 +25,7 @@ from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters
+from components.gateways import GatewayError
 from gardener import operations
 from gardener.api.extensions import CLUSTERS
 from gardener.difference_reports import DifferenceReport, Place

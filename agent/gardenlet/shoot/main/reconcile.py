@@ -19,14 +19,12 @@ from functools import partial
 import structlog
 
 from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.components import gateways
-from agent.gardenlet.components.gateways import Gateway, GatewayError
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
-from agent.gardenlet.secrets_manager.manager import SecretsManager
+from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, surroundings
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
@@ -43,6 +41,8 @@ from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot.responsibility import while_on
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.saving import saved
+from components import gateways
+from components.gateways import Gateway, GatewayError
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener import keys, operations

@@ -1,6 +1,6 @@
 """State of the seed before an operation, read from its API server."""
 
-from agent.gardenlet.components import kube_apiserver
+from components import kube_apiserver
 from kube.objects import Key, is_deleting
 from kube.resources import DEPLOYMENTS, NAMESPACES
 from kube.runtime.client import Client

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.gardenlet.secrets_manager.rules import persisted
-from agent.gardenlet.secrets_manager.rules.labels import NAME
 from agent.gardenlet.shoot_states.rules.parts import entries, of_entries
+from components.secrets import persisted
+from components.secrets.labels import NAME
 from kube.objects import Object, key, labels, mapping, mappings, metadata, spec, string_map, text
 
 _TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")

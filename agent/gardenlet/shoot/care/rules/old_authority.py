@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from agent.gardenlet.secrets_manager.rules import labels as names
-from agent.gardenlet.secrets_manager.rules.configs import CA_CERTIFICATE
-from agent.gardenlet.secrets_manager.rules.rotation import newest, old_one
-from agent.gardenlet.secrets_manager.rules.stored import Stored
+from components.secrets import labels as names
+from components.secrets.configs import CA_CERTIFICATE
+from components.secrets.rotation import newest, old_one
+from components.secrets.stored import Stored
 from gardener.conditions import OLD_CA_CERTIFICATE_UNUSED
 from gardener.garden.rotations import AUTHORITIES, PREPARED, phase
 from kube.conditions import Condition

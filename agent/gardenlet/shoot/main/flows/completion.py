@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.when import any_of, asleep
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import rotation
+from components.registry import COMPONENTS
 
 LAST = "others-current"
 """ID of the last completion task that applies to all Shoots."""

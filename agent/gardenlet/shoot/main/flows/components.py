@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from agent.gardenlet.components import kube_apiserver
-from agent.gardenlet.components.component import Component
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.shoot.main.flows.when import Leaves, Run, any_of, asleep, awake, no_waiting, workerless
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import components, control_plane
+from components import kube_apiserver
+from components.component import Component
+from components.resource_manager import shoot as resource_manager
 
 _IN_STEPS: dict[Component, Run] = {
     kube_apiserver.COMPONENT: control_plane.api_server,

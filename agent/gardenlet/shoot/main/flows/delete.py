@@ -6,8 +6,6 @@ created any more while the namespace is being deleted.
 
 from functools import partial
 
-from agent.gardenlet.components import kube_apiserver, kube_controller_manager
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.shoot.main.flows import workers
 from agent.gardenlet.shoot.main.flows.components import destroys
@@ -25,6 +23,8 @@ from agent.gardenlet.shoot.main.tasks import (
     exposure,
     extensions,
 )
+from components import kube_apiserver, kube_controller_manager
+from components.resource_manager import shoot as resource_manager
 
 _AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
 

@@ -4,14 +4,14 @@ The control plane is woken first, so that its resource manager releases the obje
 here before the state was saved in the garden, and read back; etcd goes last.
 """
 
-from agent.gardenlet.components import kube_apiserver, kube_controller_manager
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import destruction, etcd, migration
+from components import kube_apiserver, kube_controller_manager
+from components.resource_manager import shoot as resource_manager
 
 
 def _moves(its_id: str, name: str, run: Run, after: list[str], retry: Retry = ONCE) -> Task[ShootOperation]:

@@ -1,6 +1,5 @@
 """The flow that creates a Shoot's cluster, changes it, hibernates it, and wakes it."""
 
-from agent.gardenlet.components.registry import COMPONENTS
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
 from agent.gardenlet.shoot.main.flows import workers
 from agent.gardenlet.shoot.main.flows.completion import with_completion
@@ -28,6 +27,7 @@ from agent.gardenlet.shoot.main.tasks import (
     shoot_objects,
     snapshots,
 )
+from components.registry import COMPONENTS
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-from agent.gardenlet.components import machine_controllers
-from agent.gardenlet.components.registry import ON_NODES
 from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, WORKER
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.components import removes, stops, tasks_of
@@ -26,6 +24,8 @@ from agent.gardenlet.shoot.main.tasks import (
     infrastructure,
     workers,
 )
+from components import machine_controllers
+from components.registry import ON_NODES
 
 _SHORT = Retry()
 

@@ -7,7 +7,7 @@ domain of the garden, or served by a provider that it names. It may have none, o
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from agent.gardenlet.components.dns_records import external_host, internal_host
+from components.dns_records import external_host, internal_host
 from gardener import keys
 from gardener.error_codes import CONFIGURATION_PROBLEM
 from gardener.garden.domains import UNMANAGED, Domain, domain_of, is_below, primary_provider

@@ -1,6 +1,6 @@
 """Operations that are not supported, which are refused before anything is changed."""
 
-from agent.gardenlet.components.registry import images_of_workers
+from components.registry import images_of_workers
 from config.gardenlet.schema import GardenletConfiguration
 from gardener.garden.shoots import workers
 from gardener.operations import DELETE, MIGRATE, RESTORE

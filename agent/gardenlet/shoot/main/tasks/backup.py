@@ -4,10 +4,10 @@ A Shoot that has moved has its backups in the bucket of the previous Seed. A sec
 copied and etcd has started with them.
 """
 
-from agent.gardenlet.components import etcd, shoot_backup_entry
-from agent.gardenlet.components.etcd_copies import Values, task, unfinished
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from components import etcd, shoot_backup_entry
+from components.etcd_copies import Values, task, unfinished
 from gardener import keys, operations
 from gardener.api.druid import ETCD_COPY_BACKUPS_TASKS, ETCDS
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES

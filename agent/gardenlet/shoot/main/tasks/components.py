@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent.gardenlet.components.component import Component, Read
-from agent.gardenlet.components.inputs import InputError
-from agent.gardenlet.components.sample import needs
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from components.component import Component, Read
+from components.inputs import InputError
+from components.sample import needs
 from kube.objects import Key, Object, integer
 from kube.paths import at
 from kube.resources import DEPLOYMENTS

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Collection
 
-from agent.gardenlet.components import container_runtimes
 from agent.gardenlet.extension_objects.kinds import CONTAINER_RUNTIME
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from components import container_runtimes
 from gardener.api.extensions import CONTAINER_RUNTIMES
 from kube.objects import Key, Object, key
 from kube.runtime.client import Form, Selection

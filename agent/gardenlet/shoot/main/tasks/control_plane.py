@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.gardenlet.components import kube_apiserver, kube_controller_manager
-from agent.gardenlet.components.kube_apiserver import Encryption, files
-from agent.gardenlet.components.resource_manager import shoot as of_shoot
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import FORMER, MARKS, POPULATED, encrypted, former, is_marked
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import tenant_files, token_bootstrap
 from agent.gardenlet.shoot.main.tasks.components import deploy, destroy, known, stop, wait, write
 from agent.gardenlet.shoot.main.tasks.secrets import encryption_key, health_token, name_of
+from components import kube_apiserver, kube_controller_manager
+from components.kube_apiserver import Encryption, files
+from components.resource_manager import shoot as of_shoot
+from components.secrets import tables
 from gardener.garden.rotations import AUTHORITIES, COMPLETING, ENCRYPTION_KEY, PREPARING
 from gardener.tenant_files import UnusableFile
 from kube.objects import (

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from agent.gardenlet.components import kube_apiserver, referenced_resources
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.cleanup import Left
 from agent.gardenlet.shoot_states.saving import forget
+from components import kube_apiserver, referenced_resources
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KubeError
 from kube.objects import Key, Object, finalizers, held_by, is_deleting, key, spec, uid

@@ -10,9 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from agent.gardenlet.components import kube_apiserver
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import (
     FORMER,
@@ -26,6 +24,8 @@ from agent.gardenlet.shoot.main.rules.encryption import (
 )
 from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out, mark_api_server
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components import kube_apiserver
+from components.secrets import tables
 from gardener.garden.rotations import COMPLETED, COMPLETING, ENCRYPTION_KEY, PREPARING, phase
 from kube.apply.application import for_each
 from kube.errors import Conflict, KubeError, NotFound

@@ -3,13 +3,13 @@
 import asyncio
 import base64
 
-from agent.gardenlet.components import etcd, shoot_backup_entry
-from agent.gardenlet.components.etcd import EVENTS, MAIN, ROLES, Certificates, Store, Values
-from agent.gardenlet.components.etcd_schedules import schedules
 from agent.gardenlet.extension_objects.kinds import ETCD
-from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components import etcd, shoot_backup_entry
+from components.etcd import EVENTS, MAIN, ROLES, Certificates, Store, Values
+from components.etcd_schedules import schedules
+from components.secrets import tables
 from gardener.api.druid import ETCDS
 from gardener.garden.maintenance.schedule import time_window
 from kube.errors import NotFound

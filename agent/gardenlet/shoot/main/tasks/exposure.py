@@ -6,12 +6,12 @@ Service of each Shoot has an address of its own.
 
 import base64
 
-from agent.gardenlet.components import dns_records, kube_apiserver, shoot_exposure
-from agent.gardenlet.components.dns_records import EXTERNAL, INTERNAL
 from agent.gardenlet.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
+from components import dns_records, kube_apiserver, shoot_exposure
+from components.dns_records import EXTERNAL, INTERNAL
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
 from kube.objects import Key, Object, annotations, key, mapping, spec, text, uid

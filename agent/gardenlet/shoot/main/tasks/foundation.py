@@ -5,21 +5,20 @@ import random
 from collections.abc import Iterable
 from ipaddress import ip_network
 
-from agent.gardenlet.components import kube_apiserver, referenced_resources, registry, shoot_namespace
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.manager import UseOfOld
-from agent.gardenlet.secrets_manager.rules import persisted, published
-from agent.gardenlet.secrets_manager.rules.configs import Config
-from agent.gardenlet.secrets_manager.rules.rotation import Old
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
-from agent.gardenlet.secrets_manager.rules.stored import Stored
-from agent.gardenlet.secrets_manager.tables import LOOPBACK, ControlPlane
+from agent.gardenlet.secrets_manager import UseOfOld
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components import kube_apiserver, referenced_resources, registry, shoot_namespace
+from components.secrets import persisted, published, tables
+from components.secrets.configs import Config
+from components.secrets.rotation import Old
+from components.secrets.shoot_rotation import rotations
+from components.secrets.stored import Stored
+from components.secrets.tables import LOOPBACK, ControlPlane
 from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING

@@ -3,14 +3,14 @@
 import base64
 from collections.abc import Awaitable, Callable
 
-from agent.gardenlet.components import identity_credentials, shoot_infrastructure
 from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import RSA_PUBLIC_KEY
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.components import known
+from components import identity_credentials, shoot_infrastructure
+from components.secrets import tables
+from components.secrets.configs import RSA_PUBLIC_KEY
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES

@@ -7,7 +7,6 @@ import asyncio
 from contextlib import suppress
 from datetime import datetime
 
-from agent.gardenlet.components import etcd, shoot_backup_entry
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.flow.run import waits_for
@@ -19,6 +18,7 @@ from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
 from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
+from components import etcd, shoot_backup_entry
 from gardener import keys, operations
 from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS

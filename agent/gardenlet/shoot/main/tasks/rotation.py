@@ -9,16 +9,16 @@ All clients of servers trust both authorities in between, including backups and 
 
 import asyncio
 
-from agent.gardenlet.components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
-from agent.gardenlet.components.vpn import server as vpn_server
 from agent.gardenlet.extension_objects.kinds import ETCD
-from agent.gardenlet.secrets_manager import tables
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import components, control_plane, foundation, shoot_objects
 from agent.gardenlet.shoot.main.tasks.etcd import deploy as deploy_etcds
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
+from components.resource_manager import shoot as resource_manager
+from components.secrets import tables
+from components.vpn import server as vpn_server
 from gardener.api.druid import ETCDS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from kube.objects import Key, Object, integer, spec

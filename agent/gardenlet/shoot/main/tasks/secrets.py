@@ -4,17 +4,17 @@ import csv
 import io
 from datetime import datetime
 
-from agent.gardenlet.components.kube_apiserver import Key
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import (
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import rotation
+from components.kube_apiserver import Key
+from components.secrets import tables
+from components.secrets.configs import (
     ENCRYPTION_KEY,
     ENCRYPTION_SECRET,
     STATIC_TOKENS,
 )
-from agent.gardenlet.secrets_manager.rules.shoot_rotation import rotations
-from agent.gardenlet.secrets_manager.rules.stored import Stored
-from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.rules import rotation
+from components.secrets.shoot_rotation import rotations
+from components.secrets.stored import Stored
 from gardener.garden.shoots import workers
 from kube.objects import Object, spec
 

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import datetime
 
-from agent.gardenlet.components.control_plane import CLASS_SHOOT
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.labels import checksum_of_authority
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME
 from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components.control_plane import CLASS_SHOOT
+from components.secrets import tables
+from components.secrets.labels import checksum_of_authority
 from gardener import keys
 from gardener.garden.rotations import COMPLETING, PREPARES, SERVICE_ACCOUNT_KEY, phase
 from kube.clock import time_or_none

@@ -1,8 +1,8 @@
 """Access to the cluster of a Shoot; other objects in it are applied by its resource manager."""
 
-from agent.gardenlet.components import gardener_access
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from components import gardener_access
 from kube.objects import Key, Object
 from kube.resources import SECRETS
 

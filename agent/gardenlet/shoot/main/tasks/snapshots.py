@@ -5,14 +5,14 @@ The sidecar of the etcd takes it; in the local profile the runner does, requeste
 
 import base64
 
-from agent.gardenlet.components import etcd, kube_apiserver
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE, CERTIFICATE, KEY
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import SNAPSHOTTED, is_marked
 from agent.gardenlet.shoot.main.tasks.control_plane import mark_api_server
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
+from components import etcd, kube_apiserver
+from components.secrets import tables
+from components.secrets.configs import BUNDLE, CERTIFICATE, KEY
 from gardener.api.druid import ETCDS
 from kube.clock import format_time
 from kube.kubeconfigs import kubeconfig

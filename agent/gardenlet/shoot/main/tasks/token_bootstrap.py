@@ -3,16 +3,16 @@
 import base64
 from datetime import timedelta
 
-from agent.gardenlet.components import kube_apiserver
-from agent.gardenlet.components.control_plane import access_secret_name
-from agent.gardenlet.components.parts import made
-from agent.gardenlet.components.resource_manager import NAME
-from agent.gardenlet.components.resource_manager import shoot as resource_manager
 from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import authority_in
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules import token_bootstrap as rules
+from components import kube_apiserver
+from components.control_plane import access_secret_name
+from components.parts import made
+from components.resource_manager import NAME
+from components.resource_manager import shoot as resource_manager
+from components.secrets import tables
+from components.secrets.configs import authority_in
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.kubeconfigs import kubeconfig

@@ -2,13 +2,20 @@
 
 import asyncio
 
-from agent.gardenlet.components.namespaces import KUBE_SYSTEM
-from agent.gardenlet.components.parts import managed_resource_unready
-from agent.gardenlet.components.shoot_infrastructure import SECRET
-from agent.gardenlet.components.vpn import client as vpn_client
-from agent.gardenlet.components.worker_pools import node_agent, operating_system, worker
-from agent.gardenlet.components.worker_pools.operating_system import PROVISION, RECONCILE
-from agent.gardenlet.components.worker_pools.pools import (
+from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
+from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import infrastructure
+from agent.gardenlet.shoot.main.tasks.components import known
+from components.namespaces import KUBE_SYSTEM
+from components.parts import managed_resource_unready
+from components.secrets import tables
+from components.secrets.configs import BUNDLE
+from components.shoot_infrastructure import SECRET
+from components.vpn import client as vpn_client
+from components.worker_pools import node_agent, operating_system, worker
+from components.worker_pools.operating_system import PROVISION, RECONCILE
+from components.worker_pools.pools import (
     HASHES,
     NODE_AGENT,
     POOL,
@@ -17,13 +24,6 @@ from agent.gardenlet.components.worker_pools.pools import (
     hashes,
     pools_of,
 )
-from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
-from agent.gardenlet.flow.run import waits_for
-from agent.gardenlet.secrets_manager import tables
-from agent.gardenlet.secrets_manager.rules.configs import BUNDLE
-from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import infrastructure
-from agent.gardenlet.shoot.main.tasks.components import known
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Key, Object, annotations, key, labels, spec, text

@@ -1,1 +1,0 @@
-"""Pure functions: names, contents and renewal of Secrets."""

@@ -1,0 +1,108 @@
+"""Routes of the ingress gateway to Services of the seed, and common parts of Istio's components."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from components.parts import GARDEN, made
+from gardener import keys
+from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, VIRTUAL_SERVICES
+from kube.objects import Object
+
+GATEWAY = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
+"""Labels of the pods of the usual ingress gateway."""
+EVERYWHERE = ["*"]
+EXPORT = "networking.istio.io/exportTo"
+"""Annotation of Services: namespaces to which they are exported."""
+IN_GATEWAYS = (
+    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
+    {"matchExpressions": [{"key": keys.EXPOSURE_CLASS_HANDLER, "operator": "Exists"}]},
+)
+"""Selectors of the namespaces of ingress gateways."""
+
+
+def host_of(service: str, namespace: str = GARDEN) -> str:
+    """Host name of a Service within the cluster."""
+    return f"{service}.{namespace}.svc.cluster.local"
+
+
+def destination_rule(service: str, *, namespace: str = GARDEN, labels: Mapping[str, str] | None = None) -> Object:
+    """Rule that keeps idle connections open for long, and prefers the nearest zone."""
+    alive = {"time": "7200s", "interval": "75s"}
+    nearest = {"enabled": True, "failoverPriority": ["topology.kubernetes.io/zone"]}
+    spec = {
+        "exportTo": EVERYWHERE,
+        "host": host_of(service, namespace),
+        "trafficPolicy": {
+            "connectionPool": {"tcp": {"maxConnections": 5000, "tcpKeepalive": alive}},
+            "loadBalancer": {"localityLbSetting": nearest},
+            "outlierDetection": {},
+            "tls": {},
+        },
+    }
+    return made(DESTINATION_RULES, service, namespace=namespace, labels=labels, spec=spec)
+
+
+def passed_through(
+    service: str,
+    hosts: Sequence[str],
+    *,
+    gateway: Mapping[str, str],
+    labels: Mapping[str, str],
+    namespace: str = GARDEN,
+    routes_name: str = "",
+) -> list[Object]:
+    """Pass TLS connections for these hosts to port 443 of a Service.
+
+    Args:
+        service: name of the Service, and of the objects.
+        hosts: names of the server.
+        gateway: labels of the gateway's pods.
+        labels: of the objects.
+        namespace: of all.
+        routes_name: of the VirtualService, if it differs.
+    """
+    server = {"hosts": list(hosts), "port": {"name": "tls", "number": 443, "protocol": "TLS"}, "tls": {}}
+    gateways = made(
+        GATEWAYS, service, namespace=namespace, labels=labels, spec={"selector": dict(gateway), "servers": [server]}
+    )
+    destination = {"destination": {"host": host_of(service, namespace), "port": {"number": 443}}}
+    routes = {
+        "exportTo": EVERYWHERE,
+        "gateways": [service],
+        "hosts": list(hosts),
+        "tls": [{"match": [{"port": 443, "sniHosts": list(hosts)}], "route": [destination]}],
+    }
+    virtual_service = made(
+        VIRTUAL_SERVICES, routes_name or f"{service}-0", namespace=namespace, labels=labels, spec=routes
+    )
+    return [gateways, virtual_service, destination_rule(service, namespace=namespace, labels=labels)]
+
+
+# --- Deployments of Istio
+
+WRITE = ("get", "watch", "list", "update", "patch", "create", "delete")
+
+
+def texts(**variables: str) -> Iterator[Object]:
+    """Environment variables with fixed values."""
+    for name, value in variables.items():
+        yield {"name": name, "value": value}
+
+
+def fields(**variables: str) -> Iterator[Object]:
+    """Environment variables with fields of the pod."""
+    for name, path in variables.items():
+        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def limits(**variables: str) -> Iterator[Object]:
+    """Environment variables with resource limits of the container."""
+    for name, resource in variables.items():
+        yield {"name": name, "valueFrom": {"resourceFieldRef": {"resource": f"limits.{resource}"}}}
+
+
+def apart(labels: Mapping[str, str]) -> Object:
+    """Affinity that prefers different nodes for pods with these labels."""
+    selected = [{"key": name, "operator": "In", "values": [value]} for name, value in labels.items()]
+    term = {"labelSelector": {"matchExpressions": selected}, "topologyKey": "kubernetes.io/hostname"}
+    preferred = {"podAffinityTerm": term, "weight": 100}
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}

@@ -1,0 +1,220 @@
+"""The controller manager of a Shoot; without workers, it lacks the controllers of pods and nodes."""
+
+from collections.abc import Iterator
+
+from components import kube_apiserver
+from components.access import cluster_role_binding
+from components.component import OF_DEPLOYMENT, Component
+from components.control_plane import (
+    ALL_SCRAPE_TARGETS,
+    CIPHER_SUITES,
+    CONTROL_PLANE,
+    KUBECONFIG_DIRECTORY,
+    KUBECONFIG_FILE,
+    REACHES_SHOOT,
+    SEEN_BY_EXTENSIONS,
+    access_secret,
+    access_secret_name,
+    controller_managers,
+    controllers_pod,
+    feature_gates_argument,
+    in_shoot,
+    kubeconfig_volume,
+    secret_volume,
+)
+from components.inputs import Inputs
+from components.kubernetes_versions import controllers_without, known_features, version_of
+from components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget
+from components.secrets import tables
+from components.workloads import (
+    deployment,
+    port,
+    service,
+)
+from gardener import keys
+from kube.objects import Object, mapping
+
+NAME = "kube-controller-manager"
+LABELS = {"app": "kubernetes", "role": "controller-manager"}
+_SETTINGS = "kubeControllerManager"
+_PORT = 10257
+_CERTIFICATES = "/srv/kubernetes"
+_SERVER_DIRECTORY = "/var/lib/kube-controller-manager-server"
+_RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
+_ON = ("*", "bootstrapsigner", "tokencleaner")
+_WITHOUT_WORKERS = (
+    "attachdetach",
+    "cloud-node-lifecycle",
+    "nodeipam",
+    "nodelifecycle",
+    "persistentvolume-binder",
+    "persistentvolume-expander",
+    "ttl",
+)
+"""Controllers of nodes and volumes."""
+_NODE_MASK_SIZE = 24
+_POD_AUTOSCALER = (
+    ("downscale-stabilization", "downscaleStabilization", "5m0s"),
+    ("initial-readiness-delay", "initialReadinessDelay", "30s"),
+    ("cpu-initialization-period", "cpuInitializationPeriod", "5m0s"),
+    ("sync-period", "syncPeriod", "30s"),
+    ("tolerance", "tolerance", "0.1"),
+)
+"""Flag, field of the settings, and default."""
+_SIGNERS = ("kube-apiserver-client", "legacy-unknown")
+
+
+def _objects(inputs: Inputs) -> Iterator[Object]:
+    yield _service(inputs)
+    yield access_secret(NAME, inputs.namespace)
+    yield _deployment(inputs)
+    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
+    if inputs.autoscaled:
+        yield _autoscaler(inputs)
+    binding = cluster_role_binding(
+        f"gardener.cloud:target:{NAME}", NAME, namespace="kube-system", role=f"system:{NAME}"
+    )
+    yield from in_shoot(f"shoot-core-{NAME}", [binding], namespace=inputs.namespace, keep_objects=True)
+
+
+def _service(inputs: Inputs) -> Object:
+    return service(
+        NAME,
+        namespace=inputs.namespace,
+        ports=[port("metrics", _PORT)],
+        selects=LABELS,
+        labels=LABELS,
+        annotations={ALL_SCRAPE_TARGETS: allowed_ports(_PORT)},
+        clusterIP="None",
+    )
+
+
+def _autoscaler(inputs: Inputs) -> Object:
+    policy = {
+        "containerName": NAME,
+        "controlledValues": "RequestsOnly",
+        "minAllowed": {"memory": "50Mi"},
+        "maxAllowed": {"cpu": "4", "memory": "10G"},
+    }
+    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
+
+
+# --- pods
+
+
+def _deployment(inputs: Inputs) -> Object:
+    return deployment(
+        NAME,
+        namespace=inputs.namespace,
+        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
+        selects=LABELS,
+        pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
+        pod=_pod(inputs),
+        replicas=inputs.running.replicas(controller_managers(inputs.shoot)),
+        revisionHistoryLimit=1,
+    )
+
+
+def _pod(inputs: Inputs) -> Object:
+    def private(config: str) -> Object:
+        return secret_volume(inputs.secrets.current(config).name, is_private=True)
+
+    signing_key = tables.SERVICE_ACCOUNT_KEY.name
+    volumes = {
+        "ca": (f"{_CERTIFICATES}/ca", secret_volume(inputs.secrets.bundle(tables.CA.name).name)),
+        "ca-client": (f"{_CERTIFICATES}/ca-client", private(tables.CA_CLIENT.name)),
+        signing_key: (f"{_CERTIFICATES}/{signing_key}", private(signing_key)),
+        "server": (_SERVER_DIRECTORY, private(f"{NAME}-server")),
+    }
+    if inputs.has_workers:
+        volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", private(tables.CA_KUBELET.name)
+    kubeconfig = kubeconfig_volume(inputs.secrets.current(tables.TOKEN_KUBECONFIG).name, access_secret_name(NAME))
+    volumes["kubeconfig"] = KUBECONFIG_DIRECTORY, kubeconfig
+    image = inputs.image_of_kubernetes(NAME)
+    return controllers_pod(
+        NAME, image, cpu="100m", memory="128Mi", port=_PORT, arguments=arguments(inputs), volumes=volumes
+    )
+
+
+def arguments(inputs: Inputs) -> list[str]:
+    return [
+        *(f"--{flag}={KUBECONFIG_FILE}" for flag in ("authentication-kubeconfig", "authorization-kubeconfig")),
+        f"--kubeconfig={KUBECONFIG_FILE}",
+        *(_for_workers(inputs) if inputs.has_workers else ()),
+        f"--cluster-name={inputs.namespace}",
+        *_signing(),
+        "--concurrent-endpoint-syncs=15",
+        "--concurrent-gc-syncs=30",
+        "--concurrent-service-endpoint-syncs=15",
+        f"--controllers={','.join(_controllers(inputs))}",
+        "--concurrent-namespace-syncs=30",
+        "--concurrent-resource-quota-syncs=15",
+        "--concurrent-serviceaccount-token-syncs=15",
+        *feature_gates_argument(
+            known_features(mapping(inputs.settings(_SETTINGS).get("featureGates")), version_of(inputs.version))
+        ),
+        f"--root-ca-file={_CERTIFICATES}/ca/bundle.crt",
+        f"--service-account-private-key-file={_CERTIFICATES}/service-account-key/id_rsa",
+        f"--secure-port={_PORT}",
+        f"--service-cluster-ip-range={inputs.service_network}",
+        "--profiling=false",
+        f"--tls-cert-file={_SERVER_DIRECTORY}/tls.crt",
+        f"--tls-private-key-file={_SERVER_DIRECTORY}/tls.key",
+        f"--tls-cipher-suites={CIPHER_SUITES}",
+        "--use-service-account-credentials=true",
+        "--v=2",
+    ]
+
+
+def _for_workers(inputs: Inputs) -> Iterator[str]:
+    """Arguments for pods and nodes: networks, concurrency, and grace periods."""
+    yield f"--node-cidr-mask-size={inputs.settings(_SETTINGS).get('nodeCIDRMaskSize') or _NODE_MASK_SIZE}"
+    yield "--allocate-node-cidrs=true"
+    yield "--attach-detach-reconcile-sync-period=1m0s"
+    yield f"--cluster-cidr={inputs.pod_network}"
+    for signer, authority in (("kubelet-client", "ca-client"), ("kubelet-serving", "ca-kubelet")):
+        yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/{authority}/ca.crt"
+        yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/{authority}/ca.key"
+    autoscaler = mapping(inputs.settings(_SETTINGS).get("horizontalPodAutoscaler"))
+    for flag, name, usual in _POD_AUTOSCALER:
+        yield f"--horizontal-pod-autoscaler-{flag}={autoscaler.get(name) or usual}"
+    yield "--leader-elect=true"
+    yield f"--node-monitor-grace-period={inputs.settings(_SETTINGS).get('nodeMonitorGracePeriod') or '40s'}"
+    yield "--concurrent-deployment-syncs=50"
+    yield "--concurrent-replicaset-syncs=50"
+    yield "--concurrent-statefulset-syncs=15"
+
+
+def _signing() -> Iterator[str]:
+    """Arguments of the signers other than those of kubelets: all use one authority."""
+    for signer in _SIGNERS:
+        yield f"--cluster-signing-{signer}-cert-file={_CERTIFICATES}/ca-client/ca.crt"
+        yield f"--cluster-signing-{signer}-key-file={_CERTIFICATES}/ca-client/ca.key"
+    yield "--cluster-signing-duration=720h0m0s"
+
+
+def _controllers(inputs: Inputs) -> list[str]:
+    version = version_of(inputs.version)
+    given = inputs.settings("kubeAPIServer").get("runtimeConfig")
+    apis = kube_apiserver.apis(given, version, has_workers=inputs.has_workers)
+    always = () if inputs.has_workers else _WITHOUT_WORKERS
+    off = {*always, *controllers_without(apis, version)}
+    return [*(name for name in _ON if name not in off), *(f"-{name}" for name in sorted(off))]
+
+
+COMPONENT = Component(
+    name=NAME,
+    title="Kubernetes controller manager",
+    objects=_objects,
+    secrets=lambda plane: [plane.component_server(NAME)],
+    readiness=OF_DEPLOYMENT,
+    awaited=f"{NAME} reports readiness",
+    # It starts with a token, which the resource manager requests.
+    awaited_after=["resource-manager-ready"],
+    task="controller-manager",
+    after=["secrets", "api-server-ready"],
+    is_of_workers=False,
+    is_left_asleep=False,
+    is_put_to_sleep_later=True,
+    is_on_this_computer=True,
+)

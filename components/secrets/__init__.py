@@ -1,0 +1,1 @@
+"""Secrets of a control plane, as pure functions: contents, names and labels, rotation. `tables` has the configs."""
