@@ -11,8 +11,7 @@ from devcluster.cluster import Cluster
 from devcluster.demo import stage
 from devcluster.demo.garden import GardenDemo
 from devcluster.demo.resource_manager import ResourceManagerDemo
-from devcluster.garden.box import GardenBox
-from devcluster.garden.seed import GARDENLET, SHAPE_WITH_SHOOTS, SeedBox
+from devcluster.setup import Setup, changing, standings
 from kube.errors import KubeError
 from kube.names import dns_label_problems
 from kube.visible_text import LINES, printable
@@ -29,7 +28,7 @@ examples:
   python -m devcluster exec -- kubectl get nodes
   export KUBECONFIG="$(python -m devcluster kubeconfig)"
   python -m devcluster down
-  python -m devcluster up --name old --kubernetes-version 1.28
+  python -m devcluster up --name old --kubernetes 1.28
   python -m devcluster demo
 
 The first `up` builds the control plane, which requires Go and takes about 5 minutes, unless KUBEBUILDER_ASSETS is
@@ -58,47 +57,47 @@ def _up(options: argparse.Namespace) -> int:
         raise LocalProcessError("--in-garden and --shoots need --seed")
     if options.in_garden and options.shoots:
         raise LocalProcessError("Shoots need a seed with a cluster of its own: leave out --in-garden")
-    wanted = options.kubernetes_version
-    programs = assets.find_or_build(wanted)
-    if options.seed:
+    nodes = options.nodes if options.nodes is not None else int(not options.garden)
+    seed = {options.seed: {"in_garden": options.in_garden, "shoots": options.shoots}} if options.seed else {}
+    wanted = Setup(
+        release=options.kubernetes,
+        nodes=nodes,
+        garden=options.garden,
+        demo_data=options.demo_data,
+        authorizes=not options.no_authorizer,
+        seeds=seed,
+    )
+    with changing(options.name):
+        return _ensure(options.name, wanted)
+
+
+def _ensure(name: str, wanted: Setup) -> int:
+    was_up = Cluster.running(name) is not None
+    release, setup = wanted.release, Setup.of(name).with_more(wanted) if was_up else wanted
+    programs = assets.find_or_build(setup.release)
+    if setup.seeds:
         assets.demand_controllers(programs)
-    was_up = Cluster.running(options.name) is not None
     # A build does not count as part of the start.
     start = time.monotonic()
-    nodes = options.nodes if options.nodes is not None else int(not options.garden)
-    cluster = Cluster(name=options.name, nodes=nodes, owner=0, release=wanted).start()
-    found = cluster.api.get("/version")["gitVersion"]
-    if was_up and wanted and found != f"v{wanted}":
-        raise LocalProcessError(
-            f"the cluster {options.name!r} is up already, with Kubernetes {found}; take it down first, or choose "
-            "another --name"
-        )
-    if options.garden:
-        demo_data = options.demo_data or bool(options.seed)
-        _make_garden(GardenBox(cluster), demo_data=demo_data, authorizes=not options.no_authorizer)
-    if options.seed:
-        _make_seed(cluster, options.seed, in_garden=options.in_garden, shoots=options.shoots)
+    cluster = Cluster(name=name, nodes=setup.nodes, owner=0, release=setup.release)
+    try:
+        cluster.start()
+        found = cluster.api.get("/version")["gitVersion"]
+        if release and found != f"v{release}":
+            raise LocalProcessError(
+                f"the cluster {name!r} is up already, with Kubernetes {found}; take it down first, or choose "
+                "another --name"
+            )
+        setup.note(cluster)
+        setup.ensure(cluster)
+    except KeyboardInterrupt:
+        if not was_up:
+            cluster.stop()
+        raise
     how = "is up already" if was_up else f"came up after {time.monotonic() - start:.1f} s"
-    print(f"the cluster {options.name!r} {how}, with Kubernetes {found}, at {cluster.url}")
+    print(f"the cluster {name!r} {how}, with Kubernetes {found}, at {cluster.url}")
     print(f"export KUBECONFIG={cluster.kubeconfig}")
     return 0
-
-
-def _make_garden(garden: GardenBox, *, demo_data: bool, authorizes: bool) -> None:
-    if not garden.is_installed:
-        garden.install(authorizes=authorizes)
-    if demo_data:
-        garden.add_demo_data()
-
-
-def _make_seed(garden: Cluster, name: str, *, in_garden: bool, shoots: bool) -> None:
-    GardenBox(garden).start_controllers()
-    shape = SHAPE_WITH_SHOOTS if shoots else None
-    cluster = garden if in_garden else garden.below(name, nodes=1, shape=shape).start()
-    gardenlet = cluster.component_states().get(GARDENLET)
-    if gardenlet is None or gardenlet["exit"] is not None:
-        SeedBox(garden, cluster, name, shoots=shoots).install()
-    print(f"the Seed {name!r} is ready; the kubeconfig of its cluster: {cluster.kubeconfig}")
 
 
 def _down(options: argparse.Namespace) -> int:
@@ -109,16 +108,28 @@ def _down(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    cluster = Cluster.running(options.name)
+    problems = [problem for name in Setup.of(options.name).clusters(options.name) for problem in _shown(name)]
+    if not problems:
+        return 0
+    print(f"the cluster {options.name!r} does not work completely:")
+    for each in problems:
+        print(f"  {each}")
+    print(f"to repair it: python -m devcluster up --name {options.name}")
+    return 1
+
+
+def _shown(name: str) -> list[str]:
+    """Print the state of a cluster. Return its problems."""
+    cluster = Cluster.running(name)
     if cluster is None:
-        print(f"the cluster {options.name!r} is not up")
-        return 1
-    print(f"the cluster {options.name!r} is up at {cluster.url}")
+        print(f"the cluster {name!r} is not up")
+        return [f"the cluster {name!r} is not up"]
+    print(f"the cluster {name!r} is up at {cluster.url}")
     print(f"state, logs and audit log: {cluster.state}")
-    for name, component in cluster.component_states().items():
-        ended = component["exit"] is not None
-        print(f"  {name:24} {'ended with ' + str(component['exit']) if ended else 'runs as ' + str(component['pid'])}")
-    return 0
+    found = standings(cluster)
+    for each in found:
+        print(f"  {each.program:27} {each.problem or f'runs as {each.pid}'}")
+    return [f"{each.program} of {name!r} {each.problem}" for each in found if each.problem]
 
 
 def _kubeconfig(options: argparse.Namespace) -> int:
@@ -138,8 +149,8 @@ def _exec(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    print(assets.find_or_build(options.kubernetes_version).apiserver.parent)
-    if options.kubernetes_version is None and shutil.which("go"):
+    print(assets.find_or_build(options.kubernetes).apiserver.parent)
+    if options.kubernetes is None and shutil.which("go"):
         helm_program.find_or_build()
         ETCDUTL.find_or_build()
     return 0
@@ -173,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run, name="default")
         return added
 
-    up = command("up", _up, "start a cluster in the background, until `down`")
+    up = command("up", _up, "start a cluster in the background, until `down`, or repair one")
     up.add_argument("--nodes", type=_node_count, help="number of nodes (default: 1, for a garden 0)")
     up.add_argument("--garden", action="store_true", help="serve the garden API, with its webhooks and roles")
     up.add_argument(
@@ -185,13 +196,14 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--in-garden", action="store_true", help="with --seed: use the garden cluster as the seed")
     up.add_argument("--shoots", action="store_true", help="with --seed: create clusters for Shoots, as local processes")
     command("down", _down, "stop a cluster and delete its data")
-    command("status", _status, "show whether a cluster is up (exit code 0) or not (1), and its components")
+    command("status", _status, "show whether a cluster and its seeds are up with all programs (exit code 0) or not (1)")
     command("kubeconfig", _kubeconfig, "print the path of a cluster's kubeconfig")
     run = command("exec", _exec, "run a command with KUBECONFIG set to the kubeconfig of a cluster")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="command with arguments")
     build = command("build", _build, "find or build the programs, and print their directory")
     for each in (up, build):
         each.add_argument(
+            "--kubernetes",
             "--kubernetes-version",
             type=_release,
             metavar="VERSION",

@@ -20,7 +20,7 @@ from kube.errors import NotFound, Unreachable, from_status
 from kube.objects import Object
 from kube.runtime.kubeconfig import read_kubeconfig
 
-_TIMEOUT_SECONDS = 30.0
+_TIMEOUT_SECONDS = 120.0
 _IDLE_SECONDS = 60.0
 """An API server closes a connection that was idle for 90."""
 

@@ -35,6 +35,7 @@ from localprocesses.components import (
     Files,
     Shape,
 )
+from localprocesses.ended import is_final
 from localprocesses.local import LocalProcessError, wait_until
 from localprocesses.pki import (
     Authority,
@@ -46,7 +47,7 @@ from localprocesses.pki import (
 )
 from localprocesses.state import directory, is_alive, locked, names_below, start_lock, sweep
 
-_START_SECONDS, _END_SECONDS = 180.0, 60.0
+_START_SECONDS, _END_SECONDS = 900.0, 120.0
 """Maximum seconds on a busy machine; on an idle one 4 and 1."""
 _ETCD_SECONDS = 20.0
 _numbers = itertools.count(1)
@@ -67,12 +68,13 @@ class Cluster:
         """`owner` is the id of the process whose end also ends the cluster: this one by default, 0 for none.
 
         `release` is that of Kubernetes, as `1.30.14`; by default that of `find_or_build`. A cluster whose name has a
-        dot ends with the one that the part before the dot names.
+        dot ends with the one that the part before the dot names. Without an owner, components that end are restarted.
         """
         self.name = name or f"{os.getpid()}-{next(_numbers)}"
         self.state = directory(self.name)
         self._nodes = nodes
         self._owner = os.getpid() if owner is None else owner
+        self._kept = owner == 0
         self._release = release
         self._shape = shape or Shape()
         self._files = Files(self.state)
@@ -85,7 +87,10 @@ class Cluster:
 
     def below(self, name: str, *, nodes: int = 0, shape: Shape | None = None) -> "Cluster":
         """Return another cluster, which ends with this one."""
-        return Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release, shape=shape)
+        found = Cluster(name=f"{self.name}.{name}", nodes=nodes, owner=self._owner, release=self._release, shape=shape)
+        if found._kept:
+            found._owner = supervisor.ask(self.state, "status")["pid"]
+        return found
 
     # --- access
 
@@ -161,7 +166,7 @@ class Cluster:
     # --- life
 
     def start(self) -> Self:
-        """Start the cluster; return when API server, controllers and nodes are ready, or only nodes if it runs already.
+        """Start the cluster, or components that have ended; return when API server, controllers and nodes are ready.
 
         Raises:
             LocalProcessError: it does not come up; then no process is left running.
@@ -170,7 +175,7 @@ class Cluster:
         sweep()
         with locked(start_lock(self.state)):
             if self.is_running():
-                self.add_nodes(self._nodes)
+                self._run_components()
                 return self
             self._remove_remains()
             try:
@@ -183,8 +188,6 @@ class Cluster:
 
     def stop(self) -> None:
         """End all processes and remove the state, first of the clusters below; does nothing if none runs."""
-        for name in names_below(self.name):
-            Cluster(name=name).stop()
         with locked(start_lock(self.state)):
             self._remove_remains()
             start_lock(self.state).unlink(missing_ok=True)
@@ -200,7 +203,7 @@ class Cluster:
     def start_apiserver(self) -> None:
         """Start it again at the same address; return when it is ready."""
         self._run(APISERVER, self._apiserver())
-        self._wait_for("the API server to be ready", self._is_ready)
+        self._wait_for("the API server to be ready", self.is_ready)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
         """Stop it; its port refuses connections until the next start. With `kill`, it can't shut down gracefully."""
@@ -283,7 +286,7 @@ class Cluster:
         supervisor.launch(self.state, owner=os.getpid())
         self._write_files()
         self._run_components()
-        supervisor.ask(self.state, "own", owner=self._owner)
+        supervisor.ask(self.state, "own", owner=self._owner, keep=self._kept)
         self._files.ready.touch()
 
     def _run_components(self) -> None:
@@ -332,6 +335,8 @@ class Cluster:
         write_private(path, kubeconfig(name=f"devcluster-{self.name}", url=url, ca=self.ca, user=user).encode())
 
     def _remove_remains(self) -> None:
+        for name in names_below(self.name):
+            Cluster(name=name).stop()
         if is_alive(self.state):
             with suppress(LocalProcessError):  # it is stopping, and accepts no requests any more
                 supervisor.ask(self.state, "shutdown")
@@ -343,6 +348,9 @@ class Cluster:
         return components.apiserver(self._assets, self._files, port=self._port, services=self._shape.services)
 
     def _run(self, component: str, command: list[str]) -> None:
+        """Start a component, unless it runs."""
+        if component in (states := self.component_states()) and states[component]["exit"] is None:
+            return
         supervisor.ask(self.state, "start", name=component, command=command)
 
     def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
@@ -357,14 +365,17 @@ class Cluster:
 
     def _check_components(self) -> None:
         for name, component in self.component_states().items():
-            if component["exit"] is not None:
+            if is_final(component):
                 log = self._files.log(name)
                 end = "\n  ".join(log.read_text(errors="replace").splitlines()[-10:])
                 raise LocalProcessError(f"{name} ended with {component['exit']}; the end of its log:\n  {end}")
 
-    def _is_ready(self) -> bool:
-        status, _ = self.api.raw("GET", "/readyz")
-        return status == 200
+    def is_ready(self) -> bool:
+        """Whether the API server is ready."""
+        try:
+            return self.api.raw("GET", "/readyz")[0] == 200
+        except KubeError:
+            return False
 
     def _is_stored(self) -> bool:
         """Whether a read from etcd succeeds, unlike readiness, which is answered from memory for a while."""

@@ -15,11 +15,12 @@ from typing import Any
 from devcluster.cluster import Cluster
 from localprocesses import supervisor
 from localprocesses.components import Files
+from localprocesses.ended import is_final
 from localprocesses.local import HOST, LocalProcessError, is_good, wait_until
 from localprocesses.ports import free_ports
+from process.composition import IDENTITY
 
-_READY_SECONDS = 180.0
-_COMMAND_SECONDS = 60.0
+_READY_SECONDS = _COMMAND_SECONDS = 900.0
 _LOG_LINES = 15
 _OF_USERS = ("TARGET_KUBECONFIG", "GARDEN_KUBECONFIG")
 
@@ -65,15 +66,29 @@ class Program:
 
         self.config_file.write_text(json.dumps(self._config, indent=2))
 
+    @classmethod
+    def is_serving(cls, cluster: Cluster, name: str) -> bool:
+        """Whether the program of this name runs, and is ready by its configuration file."""
+        found = cluster.component_states().get(name)
+        if found is None or found["exit"] is not None:
+            return False
+        config_file = cluster.state / f"{name}.json"
+        if not config_file.exists():  # it is not one of this project
+            return True
+        server = json.loads(config_file.read_text())["server"]["healthProbes"]
+        return is_good(f"http://{HOST}:{server['port']}/readyz")
+
     def start(self) -> None:
-        """Start the program, and return when /readyz succeeds.
+        """Start the program in place of a previous process, and return when /readyz succeeds.
 
         Raises:
             LocalProcessError: it never does.
         """
         # The demo must not use the user's own clusters.
-        environment = ["env", *(f"--unset={name}" for name in _OF_USERS), f"KUBECONFIG={self._kubeconfig}"]
+        environment = ["env", *(f"--unset={name}" for name in _OF_USERS)]
+        environment += [f"KUBECONFIG={self._kubeconfig}", f"{IDENTITY}={self.name}"]
         command = [sys.executable, "-m", self._module, "--config", str(self.config_file), *self._arguments]
+        self.stop(kill=True)  # what it runs outlives its crash, and is taken over
         supervisor.ask(self._cluster.state, "start", name=self.name, command=[*environment, *command])
         what = f"the {self.name} to be ready"
         wait_until(self._is_ready, what=what, within=_READY_SECONDS, pause=0.02, explain=self.log_end)
@@ -100,14 +115,14 @@ class Program:
             raise LocalProcessError(f"{self.name} {command} failed: {done.stderr or done.stdout}")
 
     def check(self) -> None:
-        """Check that the program runs.
+        """Check that the program runs, or may do so soon.
 
         Raises:
-            LocalProcessError: it has ended.
+            LocalProcessError: it has ended for good, or again and again.
         """
-        code = self._cluster.component_states()[self.name]["exit"]
-        if code is not None:
-            raise LocalProcessError(f"the {self.name} ended with {code}; {self.log_end()}")
+        found = self._cluster.component_states()[self.name]
+        if is_final(found):
+            raise LocalProcessError(f"the {self.name} ended with {found['exit']}; {self.log_end()}")
 
     def _is_ready(self) -> bool:
         self.check()
@@ -117,7 +132,7 @@ class Program:
         end = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
         return f"the end of its log:\n  {end}"
 
-    def stop(self) -> None:
-        """End the program gracefully; the supervisor kills it after two seconds."""
+    def stop(self, *, kill: bool = False) -> None:
+        """End the program, if it runs; without `kill` gracefully, and the supervisor kills it after two seconds."""
         with contextlib.suppress(LocalProcessError):
-            supervisor.ask(self._cluster.state, "stop", name=self.name, kill=False)
+            supervisor.ask(self._cluster.state, "stop", name=self.name, kill=kill)

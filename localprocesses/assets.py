@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Self
 
 from localprocesses.local import LocalProcessError
-from localprocesses.state import locked
+from localprocesses.state import locked_with_notice
 from localprocesses.versions import NEWEST, go_mod
 from process.programs import cache_directory
 
@@ -152,7 +152,7 @@ def cached_or_built(release: str = NEWEST) -> Path:
         return target
     cache.mkdir(parents=True, exist_ok=True)
     kwok = None if release == NEWEST else cached_or_built() / _KWOK
-    with _locked_with_notice(cache / f"{target.name}.lock"):
+    with locked_with_notice(cache / f"{target.name}.lock", "waiting for another process that builds the control plane"):
         if not target.exists():
             _build(target, release, kwok)
     return target
@@ -174,17 +174,6 @@ def _fingerprint(release: str) -> str:
     for source in _SOURCES if release == NEWEST else (_MAIN,):
         digest.update((MODULE / source).read_bytes())
     return digest.hexdigest()[:16]
-
-
-@contextlib.contextmanager
-def _locked_with_notice(lock: Path) -> Iterator[None]:
-    with locked(lock, blocking=False) as free:
-        if free:
-            yield
-            return
-    print("waiting for another process that builds the control plane", file=sys.stderr, flush=True)
-    with locked(lock):
-        yield
 
 
 def _build(target: Path, release: str, kwok: Path | None) -> None:

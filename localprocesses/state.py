@@ -13,6 +13,7 @@ import glob
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,18 @@ def locked(path: Path, *, blocking: bool = True, shared: bool = False) -> Iterat
             if is_at(path, file.fileno()):
                 yield True
                 return
+
+
+@contextmanager
+def locked_with_notice(path: Path, notice: str) -> Iterator[None]:
+    """Hold the lock file; the notice is printed to stderr if another process holds it."""
+    with locked(path, blocking=False) as free:
+        if free:
+            yield
+            return
+    print(notice, file=sys.stderr, flush=True)
+    with locked(path):
+        yield
 
 
 def is_at(path: Path, descriptor: int) -> bool:

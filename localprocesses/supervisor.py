@@ -2,7 +2,11 @@
 
 It is a daemon of its own session: Ctrl-C in a terminal does not reach it. It ends, and all components with it, on
 request, when its owner process ends (even by kill -9), and when it is killed itself (the kernel then kills the
-components). It knows nothing of Kubernetes: it starts and stops commands.
+components). Supervisors of directories below, which components may have, end first. It knows nothing of Kubernetes: it
+starts and stops commands.
+
+On request, a component that ends is started again, with increasing pauses; else the owner handles its end. Each
+component has its own process group, so that its children end with it.
 
 Requests come over a Unix socket in the state directory, one JSON object a connection:
 
@@ -10,8 +14,11 @@ Requests come over a Unix socket in the state directory, one JSON object a conne
                                                      "environment": {...} replaces that of this process;
                                                      "confinement": {...}: the only files that it may use
     {"op": "stop", "name": N, "kill": bool}          SIGTERM, after two seconds or with `kill` SIGKILL; forget it
-    {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code}}, "port": P}
-    {"op": "own", "owner": P}                        from now on end with process P; 0: with none
+    {"op": "status"}                                 {"components": {N: {"pid": P, "exit": null or code, "attempts": A,
+                                                     "wait": null or seconds until it is started again}},
+                                                     "port": P, "pid": P}
+    {"op": "own", "owner": P, "keep": bool}          from now on end with process P; 0: with none; `keep`: start
+                                                     components again
     {"op": "shutdown"}                               kill everything, remove the state directory
 """
 
@@ -29,19 +36,24 @@ import socket
 import subprocess
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from localprocesses import landlock
-from localprocesses.local import LocalProcessError
-from localprocesses.state import alive_lock, is_at, root
+from localprocesses.local import LocalProcessError, wait_until
+from localprocesses.restarts import Attempts
+from localprocesses.state import alive_lock, is_alive, is_at, root
 
 CPU_FILE = "DEVCLUSTER_CPU_FILE"
 """Variable with a file to which each supervisor appends the seconds of CPU of its cluster when it ends."""
 _LONGEST_PATH = 100
 """Maximum length of the path of a Unix socket, on all systems."""
 _TERMINATION_SECONDS = 2.0
+_START_SECONDS, _END_SECONDS = 300.0, 60.0
 _OWNER_SECONDS = 1.0
 """Seconds between two checks that the owner lives."""
 LARGEST_LOG = 16 << 20
@@ -59,14 +71,62 @@ def _socket(state: Path) -> Path:
     return path if len(os.fsencode(path)) <= _LONGEST_PATH else root() / f"{digest}.sock"
 
 
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Component:
+    """A command and its current process."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] | None
+    confinement: landlock.Confinement | None
+    attempts: Attempts = field(default_factory=Attempts)
+    process: asyncio.subprocess.Process = field(init=False)
+
+    async def run(self, state: Path, log: Path) -> None:
+        """Start its process.
+
+        Raises:
+            OSError: the program or its log can't be used.
+        """
+        self.attempts.begin(time.monotonic())
+        rules = landlock.rules_of(self.confinement) if self.confinement else -1
+        try:
+            with log.open("ab") as output:
+                self.process = await asyncio.create_subprocess_exec(
+                    *self.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    cwd=state,
+                    env=self.environment,
+                    process_group=0,
+                    preexec_fn=partial(_begin, rules),
+                )
+        finally:
+            if rules >= 0:
+                os.close(rules)
+
+    def kill(self) -> None:
+        """Kill its process, and the children that this process has left."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def status(self, *, is_kept: bool) -> dict[str, Any]:
+        code, left = self.process.returncode, self.attempts.left(time.monotonic())
+        wait = max(left, 0.0) if is_kept and code is not None else None
+        return {"pid": self.process.pid, "exit": code, "attempts": self.attempts.count, "wait": wait}
+
+
 class Supervisor:
     """Holder of components; `lock` is the open file that is locked as long as this process runs."""
 
     def __init__(self, state: Path, owner: int, lock: int) -> None:
         self._state = state
-        self._owner = owner
+        self._owner, self._keep = owner, False
         self._lock = lock
-        self._components: dict[str, asyncio.subprocess.Process] = {}
+        self._components: dict[str, _Component] = {}
+        self._changing: Mapping[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._keeping = set[asyncio.Task[None]]()
         self._ended = asyncio.Event()
         self._port = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
@@ -83,13 +143,24 @@ class Supervisor:
         self._cut_logs()
         await self._ended.wait()
         server.close()
-        for process in self._components.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        for process in self._components.values():
-            await process.wait()
+        for each in self._keeping:
+            each.cancel()
+        for component in self._components.values():
+            component.kill()
+        for component in self._components.values():
+            await component.process.wait()
+        self._end_below()
         _note_cpu()
         self._remove_state()
+
+    def _end_below(self) -> None:
+        """End supervisors in directories below, so that nothing is left when this one has ended."""
+        for lock in self._state.rglob(f"*/{alive_lock(self._state).name}"):
+            below = lock.parent
+            with contextlib.suppress(LocalProcessError):  # it ends by itself
+                if is_alive(below):
+                    ask(below, "shutdown")
+                wait_until(partial(_is_over, below), what=f"the end of {below}", within=_END_SECONDS)
 
     def _remove_state(self) -> None:
         """Remove the state, its lock last: once that is gone, the directory may be another supervisor's."""
@@ -141,10 +212,10 @@ class Supervisor:
             case "stop":
                 await self._stop(request["name"], kill=request["kill"])
             case "status":
-                components = {n: {"pid": p.pid, "exit": p.returncode} for n, p in self._components.items()}
-                return {"components": components, "port": self._port.getsockname()[1]}
+                components = {name: each.status(is_kept=self._keep) for name, each in self._components.items()}
+                return {"components": components, "port": self._port.getsockname()[1], "pid": os.getpid()}
             case "own":
-                self._owner = request["owner"]
+                self._owner, self._keep = request["owner"], request["keep"]
             case "shutdown":
                 self._ended.set()
             case other:
@@ -158,36 +229,51 @@ class Supervisor:
         environment: dict[str, str] | None = None,
         confinement: dict[str, tuple[str, ...]] | None = None,
     ) -> None:
-        running = self._components.get(name)
-        if running and running.returncode is None:
-            raise ValueError(f"{name} runs already")
-        rules = landlock.rules_of(landlock.Confinement(**confinement)) if confinement else -1
-        try:
-            with self._log(name).open("ab") as log:
-                self._components[name] = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=self._state,
-                    env=environment,
-                    preexec_fn=partial(_begin, rules),
-                )
-        finally:
-            if rules >= 0:
-                os.close(rules)
+        async with self._changing[name]:
+            known = self._components.get(name)
+            if known and known.process.returncode is None:
+                raise ValueError(f"{name} runs already")
+            allowed = landlock.Confinement(**confinement) if confinement else None
+            component = _Component(name=name, command=command, environment=environment, confinement=allowed)
+            await component.run(self._state, self._log(name))
+            self._components[name] = component
+        keeping = asyncio.create_task(self._keep_running(component))
+        self._keeping.add(keeping)
+        keeping.add_done_callback(self._keeping.discard)
+
+    async def _keep_running(self, component: _Component) -> None:
+        """Start a component again whenever it ends, until it is stopped."""
+        name = component.name
+        while True:
+            await component.process.wait()
+            component.kill()
+            if not self._keep:
+                return
+            await asyncio.sleep(component.attempts.left(time.monotonic()))
+            async with self._changing[name]:
+                if self._components.get(name) is not component:
+                    return
+                try:
+                    await component.run(self._state, self._log(name))
+                except OSError as error:
+                    print(f"{name} can't be started: {error}", file=sys.stderr, flush=True)
 
     async def _stop(self, name: str, *, kill: bool) -> None:
-        process = self._components[name]
-        with contextlib.suppress(ProcessLookupError):
-            if not kill:
-                process.terminate()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), _TERMINATION_SECONDS)
-            if process.returncode is None:
-                process.kill()
-        await process.wait()
-        del self._components[name]
+        async with self._changing[name]:
+            component = self._components[name]
+            process = component.process
+            with contextlib.suppress(ProcessLookupError):
+                if not kill:
+                    process.terminate()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(process.wait(), _TERMINATION_SECONDS)
+            component.kill()
+            await process.wait()
+            del self._components[name]
+
+
+def _is_over(below: Path) -> bool:
+    return not is_alive(below)
 
 
 def _cut(log: Path) -> None:
@@ -254,7 +340,7 @@ def launch(state: Path, *, owner: int) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
             check=False,
         )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
             ask(state, "status")

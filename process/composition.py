@@ -33,6 +33,10 @@ from process.server import Handler, HttpServer
 from process.version import user_agent
 
 C = TypeVar("C", bound=Configuration)
+IDENTITY = "LEADER_IDENTITY"
+"""Variable with the identity in elections, for a supervisor that never runs two processes with the same one: a
+restarted process then leads at once, without waiting for its own Lease to expire.
+"""
 
 
 class CacheUser(Protocol):
@@ -124,7 +128,7 @@ class Composition(Generic[C]):
         for endpoint in endpoints(component.connections(config), environment=environment):
             self.clusters.open(endpoint)
         if election is not None and elects:
-            self._elector = self._new_elector(election)
+            self._elector = self._new_elector(election, environment.get(IDENTITY) or new_identity())
 
     def groups(self, parts: Parts) -> Groups:
         """Return all components, in the order of their start.
@@ -159,7 +163,7 @@ class Composition(Generic[C]):
         assert self._elector is not None
         return self._elector.tenure.guard()
 
-    def _new_elector(self, settings: LeaderElection) -> LeaderElector:
+    def _new_elector(self, settings: LeaderElection, identity: str) -> LeaderElector:
         name = self._component.clusters[0].name
         lease = ElectionSettings(
             namespace=settings.resource_namespace,
@@ -171,7 +175,7 @@ class Composition(Generic[C]):
         )
         # Without a rate limit: renewals must not queue behind the work.
         client = Client(self.clusters[name].transport, user_agent=f"{self._user_agent}/leader-election")
-        return LeaderElector(client, lease, identity=new_identity(), recorder=self.clusters.recorder(name))
+        return LeaderElector(client, lease, identity=identity, recorder=self.clusters.recorder(name))
 
     def _metrics(self, parts: Parts) -> HttpServer:
         server, profiling = self.config.server.metrics, self.config.debugging.enable_profiling

@@ -25,8 +25,7 @@ from kube.paths import at
 from kube.resources import CONFIG_MAPS, NAMESPACES, SERVICES
 from localprocesses import supervisor
 from localprocesses.components import APISERVER
-from localprocesses.local import LocalProcessError
-from localprovider.seeds.configuration import PATIENT
+from localprocesses.local import PATIENT, LocalProcessError
 
 ROSE, FOUNTAIN = (Path(__file__).with_name(f"{name}.yaml") for name in ("rose", "fountain"))
 _OF_EXTENSION = "local-extension"

@@ -16,7 +16,7 @@ from kube.resources import EVENTS, ROLE_BINDINGS, Resource
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.transport import Transport
-from localprovider.seeds.configuration import PATIENT
+from localprocesses.local import PATIENT
 
 PROJECT, SEED = (Path(__file__).with_name(name) for name in ("project.yaml", "seed.yaml"))
 _TULIP = ("garden-dev", "tulip")

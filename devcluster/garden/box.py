@@ -25,16 +25,15 @@ from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from kube.resources import SUBJECT_ACCESS_REVIEWS
-from localprocesses.local import HOST, LocalProcessError, wait_until
+from localprocesses.local import HOST, PATIENT, LocalProcessError, wait_until
 from localprocesses.ports import free_ports
-from localprovider.seeds.configuration import PATIENT
 from process.configuration.component import Component
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
 from webhooks.garden.conversion import PATH as CONVERSION_PATH
 
 WEBHOOKS = "webhooks"
 _CA_SECRET = "gardener-resource-manager-ca"
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 900.0
 _NOTICED_SECONDS = 5.0
 _CONTROLLERS: dict[str, Component[Any]] = {
     CONTROLLER_MANAGER_ACCOUNT: controller_manager.COMPONENT,
@@ -45,12 +44,13 @@ _CONTROLLERS: dict[str, Component[Any]] = {
 class GardenBox:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._installed = cluster.state / "garden"
+        """File that exists when the garden was installed completely."""
 
     @property
     def is_installed(self) -> bool:
-        """Whether its admission server runs, which is started last."""
-        server = self._cluster.component_states().get(WEBHOOKS)
-        return server is not None and server["exit"] is None
+        """Whether it was installed completely, and its admission server serves."""
+        return self._installed.exists() and Program.is_serving(self._cluster, WEBHOOKS)
 
     def install(self, *, authorizes: bool = True) -> Program:
         """Install the garden, and return the admission server when API servers call it.
@@ -61,6 +61,7 @@ class GardenBox:
         Raises:
             LocalProcessError: a program fails, or the time is over.
         """
+        self._installed.unlink(missing_ok=True)
         for obj in objects.roles():
             self._apply(obj)
         server = Admission(self._cluster)
@@ -81,19 +82,19 @@ class GardenBox:
         if authorizes:
             self._cluster.authorize_by(server.url + AUTHORIZER_PATH, base64.b64decode(server.ca()).decode())
             self._wait_for_authorizer()
+        self._installed.touch()
         return server.program
 
     def start_controllers(self) -> list[Program]:
-        """Start the controller manager and the scheduler, unless they run.
+        """Start the controller manager and the scheduler, unless they serve.
 
         Raises:
             LocalProcessError: one does not become ready.
         """
-        states = self._cluster.component_states()
         programs = [
             Program("agent", self._cluster, _of(component), name=name, kubeconfig=account_of(self._cluster, name))
             for name, component in _CONTROLLERS.items()
-            if name not in states or states[name]["exit"] is not None
+            if not Program.is_serving(self._cluster, name)
         ]
         for program in programs:
             program.start()

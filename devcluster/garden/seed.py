@@ -24,7 +24,7 @@ from kube.objects import Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
-from localprocesses.local import wait_until
+from localprocesses.local import PATIENT, wait_until
 from localprocesses.pki import kubeconfig, token_credentials
 from localprocesses.versions import NEWEST
 from localprovider.seeds.configuration import (
@@ -40,7 +40,7 @@ CERTIFICATE_SECRET = "gardenlet-kubeconfig"
 _BACKUP_SECRET = "backup-local"
 """Secret with the credentials for buckets; directories need none."""
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
-_READY_SECONDS = 180.0
+_READY_SECONDS = 900.0
 _PROFILE = "local"
 
 
@@ -76,7 +76,8 @@ class SeedBox:
             LocalProcessError: a program ends, or the time is over.
         """
         self.prepare()
-        self.give_bootstrap_token()
+        if self._seed.api.raw("GET", SECRETS.path(namespace=NAMESPACE, name=CERTIFICATE_SECRET))[0] != 200:
+            self.give_bootstrap_token()
         programs = [*([self.provider] if self.provider else []), self.gardenlet, self.resource_manager]
         for each in programs:
             each.start()
@@ -134,23 +135,14 @@ class SeedBox:
             LocalProcessError: a program ends, or the time is over.
         """
 
-        def is_ready() -> bool:
+        def is_well() -> bool:
             for program in (self.gardenlet, self.resource_manager):
                 program.check()
             report_extensions(self._garden, self.name)
-            return self.is_ready()
+            return is_ready(self._garden, self.name)
 
         what = f"the Seed {self.name} to be ready"
-        wait_until(is_ready, what=what, within=_READY_SECONDS, pause=0.2, explain=explain or self._status)
-
-    def is_ready(self) -> bool:
-        """Whether it is reconciled, and its gardenlet renews its Lease."""
-        try:
-            seed = self._garden.api.get(SEEDS.path(name=self.name))
-        except NotFound:
-            return False
-        ready = mapping(condition(seed, GARDENLET_READY)).get("status") == "True"
-        return ready and at(seed, "status", "lastOperation", "state") == "Succeeded"
+        wait_until(is_well, what=what, within=_READY_SECONDS, pause=0.2, explain=explain or self._status)
 
     def _status(self) -> str:
         try:
@@ -158,6 +150,22 @@ class SeedBox:
         except NotFound:
             status = None
         return f"the status of the Seed is {status}; {self.gardenlet.log_end()}"
+
+
+def is_ready(garden: Cluster, name: str) -> bool:
+    """Whether the Seed is reconciled, and its gardenlet renews its Lease."""
+    try:
+        seed = garden.api.get(SEEDS.path(name=name))
+    except NotFound:
+        return False
+    ready = mapping(condition(seed, GARDENLET_READY)).get("status") == "True"
+    return ready and at(seed, "status", "lastOperation", "state") == "Succeeded"
+
+
+def is_serving(seed: Cluster, *, shoots: bool) -> bool:
+    """Whether all programs of a seed serve."""
+    programs = (GARDENLET, RESOURCE_MANAGER, *([LOCAL_PROVIDER] if shoots else []))
+    return all(Program.is_serving(seed, each) for each in programs)
 
 
 def report_extensions(garden: Cluster, seed: str) -> None:
@@ -184,7 +192,7 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
             "managedSeed": {"waitSyncPeriod": "2s"},
             **{each: {"enabled": False} for each in off},
         },
-        "leaderElection": {"leaseDuration": "20s", "renewDeadline": "17s"},  # it may be killed
+        "leaderElection": PATIENT,
         "resources": {"capacity": {"shoots": "10"}},
         "localProfile": {},
         "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible, backups=shoots)},

@@ -19,7 +19,7 @@ from kube.objects import Object, mapping, mappings, text, texts
 from localprocesses.assets import Assets, find_or_build
 from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, STAGES, kwok
 from localprocesses.confined import OutsideError
-from localprocesses.local import HOST, LocalProcessError
+from localprocesses.local import HOST, PATIENT, LocalProcessError
 from localprocesses.versions import NEWEST, known
 from localprovider.runner.addresses import Here
 from localprovider.runner.flags import (
@@ -86,7 +86,8 @@ class Config:
         }
         connection = {**mapping(config.get(self.connection)), "kubeconfig": str(seed_kubeconfig)}
         own = {field: value for field, value in config.items() if field not in _NOT_HERE}
-        return written({**own, self.connection: connection, "server": server}).encode()
+        election = {**mapping(config.get("leaderElection")), **PATIENT}
+        return written({**own, self.connection: connection, "server": server, "leaderElection": election}).encode()
 
 
 _NOT_HERE = ("tracing", "debugging")

@@ -16,6 +16,7 @@ from localprovider.runner.places import Places
 from localprovider.runner.probes import Probe, problem
 from localprovider.runner.processes import Processes, last_lines
 from localprovider.runner.volumes import File
+from process.composition import IDENTITY
 
 ROOT, _DIGEST = "root", "digest"
 """Names in the directory of a pod: the root of its container, and the digest of the running process."""
@@ -112,7 +113,7 @@ class Pods:
             files.write(noted, pod.digest.encode())
         temporary = files.make(f"{own}/{ROOT}{TEMPORARY}")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        environment["TMPDIR"] = str(temporary)
+        environment |= {"TMPDIR": str(temporary), IDENTITY: pod.process}
         allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
         if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
             reported = last_lines(self.processes.log(pod.process))

@@ -1,7 +1,7 @@
 """Processes, by name, held by a supervisor that outlives a crash of this program.
 
-A process that ends is restarted with increasing pauses. A process that has run for a while starts over with the
-shortest one. Its end is reported at once if the kernel supports that (Linux); elsewhere, the next look notices it.
+A process that ends is restarted with increasing pauses, and so are all if the supervisor was killed. The end of a
+process is reported at once if the kernel supports that (Linux); elsewhere, the next look notices it.
 """
 
 import asyncio
@@ -13,23 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from localprocesses import supervisor
+from localprocesses.ended import end_of
 from localprocesses.landlock import Confinement
 from localprocesses.local import wait_until
+from localprocesses.restarts import Attempts
 from localprocesses.state import is_alive
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _END_SECONDS = 60.0
 _TRACE = 4096
 """Bytes of the output of a Go program when it crashes, with its trace."""
-_LASTS_SECONDS = 60.0
-
-
-@dataclass(slots=True)
-class _Attempts:
-    """Attempts to run one process. Times are those of a monotonic clock."""
-
-    pause: float = 0.0
-    started: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +42,9 @@ class Processes:
 
     directory: Path
     now: Callable[[], float]
-    _attempts: dict[str, _Attempts] = field(default_factory=dict)
+    _attempts: dict[str, Attempts] = field(default_factory=dict)
     _followed: dict[str, _Followed] = field(default_factory=dict)
+    _launching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def begin(self) -> None:
         """Take over the running processes, or start the supervisor.
@@ -61,20 +54,27 @@ class Processes:
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "logs").mkdir(exist_ok=True)
-        if is_alive(self.directory):
-            await self._ask("own", owner=os.getppid())
-        else:
-            await asyncio.to_thread(supervisor.launch, self.directory, owner=os.getppid())
+        await self._ask("own", owner=os.getppid(), keep=False)
 
     async def end(self) -> None:
         """Stop the supervisor with all processes, so that another can begin here at once."""
         for name in [*self._followed]:
             self._leave(name)
+        if not is_alive(self.directory):
+            return
         await self._ask("shutdown")
         what = f"the supervisor of {self.directory} to end"
         await asyncio.to_thread(wait_until, lambda: not is_alive(self.directory), what=what, within=_END_SECONDS)
 
     async def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
+        """Send a request to the supervisor, which is started if there is none.
+
+        Raises:
+            LocalProcessError: it does not start or answer.
+        """
+        async with self._launching:
+            if not is_alive(self.directory):
+                await asyncio.to_thread(supervisor.launch, self.directory, owner=os.getppid())
         return await asyncio.to_thread(supervisor.ask, self.directory, operation, **arguments)
 
     async def running(self) -> dict[str, bool]:
@@ -135,13 +135,10 @@ class Processes:
         Raises:
             LocalProcessError: the supervisor refused, or does not answer.
         """
-        attempts = self._attempts.setdefault(name, _Attempts())
-        if self.now() - attempts.started > _LASTS_SECONDS + attempts.pause:
-            attempts.pause = 0.0
-        if (left := attempts.started + attempts.pause - self.now()) > 0:
+        attempts = self._attempts.setdefault(name, Attempts())
+        if (left := attempts.left(self.now())) > 0:
             return left
-        attempts.started = self.now()
-        attempts.pause = min(max(attempts.pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+        attempts.begin(self.now())
         await self.stop(name)
         allowed = None if confinement is None else asdict(confinement)
         await self._ask("start", name=name, command=list(command), environment=environment, confinement=allowed)
@@ -162,12 +159,6 @@ class Processes:
 
 def last_lines(log: Path, *, most: int = 500) -> str:
     """Return the last output of a process, or the line about a full disk, which precedes a trace."""
-    try:
-        with log.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(0, end - _TRACE))
-            read = file.read().decode(errors="replace")
-    except OSError:
-        return ""
+    read = end_of(log, _TRACE)
     full = (each for each in read.splitlines() if os.strerror(errno.ENOSPC).lower() in each.lower())
     return next(full, read.strip()[-most:])[:most]

@@ -9,12 +9,10 @@ from components.resource_manager.configuration import of_seed
 from config import local_provider
 from kube.objects import Object, mapping
 from kube.resources import ENDPOINTS
-from localprocesses.local import HOST
+from localprocesses.local import HOST, PATIENT
 
 RESOURCE_MANAGER = "gardener-resource-manager"
 LOCAL_PROVIDER = "local-provider"
-PATIENT: Object = {"leaseDuration": "30s", "renewDeadline": "25s"}
-"""Times of elections on this computer, where a program has no second replica, and many other processes run."""
 HEALTH, METRICS = "healthProbes", "metrics"
 """Servers of a program."""
 API_SERVER: Object = {

@@ -26,6 +26,7 @@ from localprovider.runner.places import SEED
 from localprovider.runner.pods import Pods
 from localprovider.seeds import configuration
 from localprovider.seeds.configuration import HEALTH, METRICS
+from process.composition import IDENTITY
 
 _PERIOD_SECONDS = 5.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -110,7 +111,7 @@ class SeedReconciler:
             files.write(f"{own}/{program}.json", written)
             process = f"{namespace}.seed-{program}"
             if not running.get(process, False):
-                await self._pods.processes.start(process, _command(module, directory, program))
+                await self._pods.processes.start(process, _command(module, directory, program, process))
 
     async def _stop(self, namespace: str) -> None:
         """Stop the programs of a seed, with all their processes.
@@ -122,6 +123,7 @@ class SeedReconciler:
             await self._pods.processes.stop(f"{namespace}.seed-{program}")
 
 
-def _command(module: str, directory: Path, program: str) -> list[str]:
+def _command(module: str, directory: Path, program: str, identity: str) -> list[str]:
     environment = ["env", "--unset=TARGET_KUBECONFIG", f"KUBECONFIG={directory / 'kubeconfig'}"]
+    environment.append(f"{IDENTITY}={identity}")
     return [*environment, sys.executable, "-P", "-m", module, "--config", str(directory / f"{program}.json")]
