@@ -157,10 +157,12 @@ class Cluster:
         if not api or not files.authorization.exists():
             raise LocalProcessError("an authorization webhook needs Kubernetes 1.30 or newer")
         shown = client_certificate(self.authority.issue_client(components.WEBHOOK_CLIENT))
-        write_private(files.authorizer_kubeconfig, kubeconfig(name="seeds", url=url, ca=ca, user=shown).encode())
+        # Under a new name: only a change of the file that names it is noticed.
+        path = self.state / f"authorizer-{secrets.token_hex(4)}.kubeconfig"
+        write_private(path, kubeconfig(name="seeds", url=url, ca=ca, user=shown).encode())
         # In one step: it is watched.
         written = files.authorization.with_suffix(".new")
-        written.write_text(components.authorization_configuration(files, api=api, with_webhook=True))
+        written.write_text(components.authorization_configuration(api=api, webhook_kubeconfig=path))
         written.replace(files.authorization)
 
     # --- life
@@ -317,7 +319,7 @@ class Cluster:
         files.audit_policy.write_text(components.AUDIT_POLICY)
         files.admission.write_text(components.admission_configuration(files))
         if api := self._assets.authorization_api():
-            files.authorization.write_text(components.authorization_configuration(files, api=api))
+            files.authorization.write_text(components.authorization_configuration(api=api))
         shown = client_certificate(authority.issue_client(components.WEBHOOK_CLIENT))
         write_private(files.webhooks_kubeconfig, components.webhooks_kubeconfig(shown).encode())
 
@@ -365,7 +367,7 @@ class Cluster:
 
     def _check_components(self) -> None:
         for name, component in self.component_states().items():
-            if is_final(component):
+            if name in components.ORDER and is_final(component):
                 log = self._files.log(name)
                 end = "\n  ".join(log.read_text(errors="replace").splitlines()[-10:])
                 raise LocalProcessError(f"{name} ended with {component['exit']}; the end of its log:\n  {end}")

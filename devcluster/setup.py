@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from devcluster.cluster import Cluster
 from devcluster.garden.box import GardenBox
-from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox, is_ready, is_serving
+from devcluster.garden.seed import SHAPE_WITH_SHOOTS, SeedBox, is_ready, is_serving, offer_versions
 from devcluster.program import Program
 from localprocesses.components import APISERVER
 from localprocesses.ended import reason
@@ -66,7 +66,7 @@ class Setup:
             LocalProcessError: a part does not become ready.
         """
         garden = GardenBox(cluster)
-        if self.garden and not garden.is_installed:
+        if self.garden and not garden.is_installed(authorizes=self.authorizes):
             garden.install(authorizes=self.authorizes)
         if self.demo_data or self.seeds:
             garden.add_demo_data()
@@ -80,6 +80,8 @@ class Setup:
         shape = SHAPE_WITH_SHOOTS if shoots else None
         cluster = garden if in_garden else garden.below(name, nodes=1, shape=shape).start()
         if is_serving(cluster, shoots=shoots):
+            if shoots:
+                offer_versions(garden)
             wait_until(lambda: is_ready(garden, name), what=f"the Seed {name} to be ready", within=_READY_SECONDS)
         else:
             SeedBox(garden, cluster, name, shoots=shoots).install()

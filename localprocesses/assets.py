@@ -30,10 +30,20 @@ from typing import Self
 
 from localprocesses.local import LocalProcessError
 from localprocesses.state import locked_with_notice
+from localprocesses.supervisor import end_with_parent
 from localprocesses.versions import NEWEST, go_mod
 from process.programs import cache_directory
 
-__all__ = ["Assets", "cache_directory", "cached_or_built", "demand_controllers", "find_or_build"]
+__all__ = [
+    "Assets",
+    "cache_directory",
+    "cached_or_built",
+    "demand_controllers",
+    "find",
+    "find_or_build",
+    "is_built",
+    "percent",
+]
 
 MODULE = Path(__file__).with_name("controlplane")
 _SOURCES = ("go.mod", "go.sum", "main.go", "kwok/main.go")
@@ -51,6 +61,7 @@ _FIRST_WITH_GATEWAY = (3, 6)
 _AUTHORIZATION_APIS = (((1, 32), "v1"), ((1, 30), "v1beta1"))
 """Version of the AuthorizationConfiguration by the first release of Kubernetes with it."""
 _VERSION_SECONDS = 30.0
+_LOOK_SECONDS, _LOOKS_OF_A_LINE = 0.5, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,33 @@ def find_or_build(release: str | None = None) -> Assets:
         return _in_directory(Path(named).expanduser(), source=f"{_VARIABLE}={named}")
     directory = cached_or_built(release or NEWEST)
     return _in_directory(directory, source=f"the cache {directory}")
+
+
+def find(release: str | None = None) -> Assets | None:
+    """Find the programs without building them; None if there are none yet."""
+    if (os.environ.get(_VARIABLE) and release is None) or is_built(release or NEWEST):
+        return find_or_build(release)
+    return None
+
+
+def is_built(release: str) -> bool:
+    return _target(release).exists()
+
+
+def percent(release: str) -> int:
+    """Progress of a running build, of any process."""
+    try:
+        return int(_progress_file(_target(release)).read_text() or 0)
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def _target(release: str) -> Path:
+    return cache_directory() / _fingerprint(release)
+
+
+def _progress_file(target: Path) -> Path:
+    return target.with_suffix(".progress")
 
 
 def demand_controllers(found: Assets) -> None:
@@ -146,13 +184,12 @@ def cached_or_built(release: str = NEWEST) -> Path:
     Raises:
         LocalProcessError: Go is missing, too old, or fails.
     """
-    cache = cache_directory()
-    target = cache / _fingerprint(release)
+    target = _target(release)
     if target.exists():
         return target
-    cache.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     kwok = None if release == NEWEST else cached_or_built() / _KWOK
-    with locked_with_notice(cache / f"{target.name}.lock", "waiting for another process that builds the control plane"):
+    with locked_with_notice(target.with_suffix(".lock"), "waiting for another process that builds the control plane"):
         if not target.exists():
             _build(target, release, kwok)
     return target
@@ -180,9 +217,12 @@ def _build(target: Path, release: str, kwok: Path | None) -> None:
     """Build the programs, and also kwok unless it is given."""
     if shutil.which("go") is None:
         raise LocalProcessError(f"Go is not installed. {_REMEDY}")
+    for remains in target.parent.glob(f"{target.name}.*/"):
+        shutil.rmtree(remains, ignore_errors=True)  # of a build that was killed
     scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    note = _progress_file(target)
     try:
-        with Progress(release, sys.stderr.isatty()) as progress, _module(release, progress) as module:
+        with Progress(release, sys.stderr.isatty(), note) as progress, _module(release, progress) as module:
             progress.phase("looking for modules")
             total = _count_packages(module, progress)
             progress.phase("compiling", total)
@@ -196,6 +236,7 @@ def _build(target: Path, release: str, kwok: Path | None) -> None:
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        note.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -227,7 +268,13 @@ def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
-            ["go", *arguments], cwd=directory, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
+            ["go", *arguments],
+            cwd=directory,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - it only calls prctl
         ) as process,
     ):
         assert process.stderr is not None
@@ -245,10 +292,13 @@ def _go(arguments: list[str], directory: Path, progress: "Progress") -> list[str
 
 
 class Progress:
-    """Shows the progress of a build on stderr: one line redrawn on a terminal, elsewhere a line every 15 seconds."""
+    """Shows the progress of a build on stderr: one line redrawn on a terminal, elsewhere a line every 15 seconds.
 
-    def __init__(self, release: str, terminal: bool) -> None:
-        self._release = release
+    Writes the percentage to the file `note`, for other processes.
+    """
+
+    def __init__(self, release: str, terminal: bool, note: Path | None = None) -> None:
+        self._release, self._note = release, note
         self._terminal = terminal
         self._phase = ""
         self._total: int | None = None
@@ -277,6 +327,10 @@ class Progress:
     def step(self) -> None:
         self._steps += 1
 
+    def percent(self) -> int:
+        """Compiled packages; 100 only when the programs are there."""
+        return min(99, 100 * self._steps // self._total) if self._total else 0
+
     def line(self) -> str:
         if self._total is None:
             return f"{self._elapsed()}  {self._phase}: {self._steps} fetched"
@@ -285,8 +339,15 @@ class Progress:
         return f"{self._elapsed()}  {self._phase}: {self._steps} of {self._total} packages"
 
     def _draw(self) -> None:
-        while not self._done.wait(0.5 if self._terminal else 15):
-            self._show(f"\r\033[K{self.line()}" if self._terminal else f"{self.line()}\n")
+        looks = 0
+        while not self._done.wait(_LOOK_SECONDS):
+            looks += 1
+            if self._note is not None:
+                self._note.write_text(str(self.percent()))
+            if self._terminal:
+                self._show(f"\r\033[K{self.line()}")
+            elif looks % _LOOKS_OF_A_LINE == 0:
+                self._show(f"{self.line()}\n")
 
     def _elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
@@ -296,3 +357,17 @@ class Progress:
     def _show(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def main() -> int:
+    """Build a release: `python -m localprocesses.assets 1.35.8`."""
+    try:
+        find_or_build(sys.argv[1])
+    except LocalProcessError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

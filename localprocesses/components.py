@@ -85,10 +85,6 @@ class Files:
         return self.state / "authorization.yaml"
 
     @property
-    def authorizer_kubeconfig(self) -> Path:
-        return self.state / "authorizer.kubeconfig"
-
-    @property
     def webhooks_kubeconfig(self) -> Path:
         return self.state / "webhooks.kubeconfig"
 
@@ -196,8 +192,8 @@ def _authorization(files: Files) -> str:
     return "--authorization-mode=Node,RBAC"
 
 
-def authorization_configuration(files: Files, *, api: str, with_webhook: bool = False) -> str:
-    """Configuration of the version `api`; `with_webhook` authorizes gardenlets by a webhook, before RBAC."""
+def authorization_configuration(*, api: str, webhook_kubeconfig: Path | None = None) -> str:
+    """Configuration of the version `api`; a webhook authorizes gardenlets, before RBAC, if it has a kubeconfig."""
     webhook = {
         "timeout": "10s",
         "authorizedTTL": "10s",
@@ -205,10 +201,10 @@ def authorization_configuration(files: Files, *, api: str, with_webhook: bool = 
         "subjectAccessReviewVersion": "v1",
         "matchConditionSubjectAccessReviewVersion": "v1",
         "failurePolicy": "Deny",
-        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(files.authorizer_kubeconfig)},
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": str(webhook_kubeconfig)},
         "matchConditions": [{"expression": "'gardener.cloud:system:seeds' in request.groups"}],
     }
-    seeds = [{"type": "Webhook", "name": "seeds", "webhook": webhook}] if with_webhook else []
+    seeds = [{"type": "Webhook", "name": "seeds", "webhook": webhook}] if webhook_kubeconfig else []
     authorizers = [{"type": "Node", "name": "node"}, *seeds, {"type": "RBAC", "name": "rbac"}]
     api_version = f"apiserver.config.k8s.io/{api}"
     return json.dumps({"apiVersion": api_version, "kind": "AuthorizationConfiguration", "authorizers": authorizers})

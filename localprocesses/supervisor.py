@@ -320,9 +320,14 @@ def _is_zombie(pid: int) -> bool:
 
 def _begin(rules: int) -> None:
     """Prepare the new process, before its program runs."""
+    end_with_parent()
+    landlock.enter(rules)
+
+
+def end_with_parent() -> None:
+    """Have this process killed when the thread that started it ends; on Linux."""
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    landlock.enter(rules)
 
 
 # --- the client's side

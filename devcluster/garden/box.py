@@ -47,10 +47,10 @@ class GardenBox:
         self._installed = cluster.state / "garden"
         """File that exists when the garden was installed completely."""
 
-    @property
-    def is_installed(self) -> bool:
+    def is_installed(self, *, authorizes: bool = True) -> bool:
         """Whether it was installed completely, and its admission server serves."""
-        return self._installed.exists() and Program.is_serving(self._cluster, WEBHOOKS)
+        serves = self._installed.exists() and Program.is_serving(self._cluster, WEBHOOKS)
+        return serves and (not authorizes or self._is_authorized())
 
     def install(self, *, authorizes: bool = True) -> Program:
         """Install the garden, and return the admission server when API servers call it.
@@ -142,16 +142,22 @@ class GardenBox:
             self._wait_for(what, self._is_authorized)
 
     def _is_authorized(self) -> bool:
-        """Whether the authorizer is called: RBAC alone would let a gardenlet read the Lease of another one."""
-        requested = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "another"}
+        """Whether the authorizer answers: RBAC alone would let a gardenlet read the Lease of another one, and without
+        an answer it could not read its own.
+        """
+        try:
+            return self._may_read_lease("probe") and not self._may_read_lease("another")
+        except KubeError:
+            return False
+
+    def _may_read_lease(self, name: str) -> bool:
+        """Whether the gardenlet of the Seed `probe` may do that."""
+        requested = {"verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": name}
         who = {"user": f"{SEED_USER_PREFIX}probe", "groups": [SEEDS_GROUP]}
         attributes = {**requested, "namespace": LEASE_NAMESPACE}
         review = {**SUBJECT_ACCESS_REVIEWS.type_meta, "spec": {**who, "resourceAttributes": attributes}}
-        try:
-            answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
-        except KubeError:
-            return False
-        return answer["status"].get("denied") is True
+        answer = self._cluster.api.create(SUBJECT_ACCESS_REVIEWS.path(), review)
+        return answer["status"]["allowed"] is True
 
     def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
         wait_until(holds, what=what, within=_PATIENCE_SECONDS)

@@ -23,10 +23,11 @@ from kube.errors import NotFound
 from kube.objects import Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
+from localprocesses import assets
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
 from localprocesses.local import PATIENT, wait_until
 from localprocesses.pki import kubeconfig, token_credentials
-from localprocesses.versions import NEWEST
+from localprocesses.versions import NEWEST, PATCHES
 from localprovider.seeds.configuration import (
     API_SERVER,
     LOCAL_PROVIDER,
@@ -42,6 +43,8 @@ _BACKUP_SECRET = "backup-local"
 _BOOTSTRAP_SECRET = f"{CERTIFICATE_SECRET}-bootstrap"
 _READY_SECONDS = 900.0
 _PROFILE = "local"
+BUILT = "local.provider/kubernetes-versions"
+"""Annotation of the CloudProfile: versions of Kubernetes whose programs are built, and others."""
 
 
 SHAPE_WITH_SHOOTS = Shape(played=("deployment", "replicaset"))
@@ -90,16 +93,8 @@ class SeedBox:
             self._seed.api.apply(objects.path(obj), obj)
         self._seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
         if self.provider is not None:
-            self._offer_version()
+            offer_versions(self._garden)
         objects.confirm(self._garden.api, self._config["seedConfig"])
-
-    def _offer_version(self) -> None:
-        """Offer Shoots the version whose programs are here."""
-        path = CLOUD_PROFILES.path(name=_PROFILE)
-        versions = mappings_at(self._garden.api.get(path), "spec", "kubernetes", "versions")
-        own = {"version": NEWEST, "classification": "supported"}
-        if own["version"] not in [each["version"] for each in versions]:
-            self._garden.api.patch(path, {"spec": {"kubernetes": {"versions": [*versions, own]}}})
 
     def give_bootstrap_token(self) -> str:
         """Give the gardenlet a token in a Secret of the seed. Return the name of the token's Secret in the garden."""
@@ -166,6 +161,21 @@ def is_serving(seed: Cluster, *, shoots: bool) -> bool:
     """Whether all programs of a seed serve."""
     programs = (GARDENLET, RESOURCE_MANAGER, *([LOCAL_PROVIDER] if shoots else []))
     return all(Program.is_serving(seed, each) for each in programs)
+
+
+def offer_versions(garden: Cluster) -> None:
+    """Offer Shoots all versions that the local provider runs, and state in the CloudProfile which ones are built."""
+    path = CLOUD_PROFILES.path(name=_PROFILE)
+    versions = mappings_at(garden.api.get(path), "spec", "kubernetes", "versions")
+    names = [each["version"] for each in versions]
+    more = [{"version": each, "classification": "supported"} for each in PATCHES.values() if each not in names]
+    offered = [*names, *(each["version"] for each in more)]
+    built = [each for each in offered if assets.find(None if each == NEWEST else each)]
+    missing = [each for each in offered if each not in built]
+    stated = f"built: {', '.join(built)}; built when a Shoot first uses them, in 5 to 10 minutes: {', '.join(missing)}"
+    remedy = "ahead of time: python -m devcluster build --kubernetes VERSION"
+    meta = {"annotations": {BUILT: f"{stated}; {remedy}" if missing else f"built: {', '.join(built)}"}}
+    garden.api.patch(path, {"metadata": meta, "spec": {"kubernetes": {"versions": [*versions, *more]}}})
 
 
 def report_extensions(garden: Cluster, seed: str) -> None:

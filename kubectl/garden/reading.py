@@ -23,7 +23,7 @@ from gardener.garden.shoots import responsible_seed, seeds_of
 from kube.objects import Key, Object, key, labels, spec, text
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, ROLE_BINDINGS, Resource
-from kubectl.garden.why import operation, other, protected
+from kubectl.garden.why import operation, other, programs, protected
 from kubectl.garden.why import project as of_project
 from kubectl.garden.why import seed as of_seed
 from kubectl.garden.why import shoot as of_shoot
@@ -36,6 +36,11 @@ Explained = Iterable[Finding]
 async def explained(reader: Reader, resource: Resource, own: Key, now: datetime) -> Explained:
     """All findings about an object. Raises UserError: it does not exist."""
     obj = await reader.demand(resource, own)
+    leases = {name: await reader.glance(LEASES, each) for name, each in programs.LEASES.items()}
+    return chain(programs.findings(leases, now), await _explained(reader, resource, own, obj, now))
+
+
+async def _explained(reader: Reader, resource: Resource, own: Key, obj: Object, now: datetime) -> Explained:
     if explain := _EXPLAINED.get(resource):
         return await explain(reader, obj, now)
     if resource not in protected.USERS:

@@ -16,7 +16,7 @@ from gardener.tenant_files import UnusableFile
 from gardener.tenant_files.kubeconfigs import kubeconfig
 from gardener.tenant_files.reading import decoded, written
 from kube.objects import Object, mapping, mappings, text, texts
-from localprocesses.assets import Assets, find_or_build
+from localprocesses.assets import Assets, find
 from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, STAGES, kwok
 from localprocesses.confined import OutsideError
 from localprocesses.local import HOST, PATIENT, LocalProcessError
@@ -132,7 +132,7 @@ class Program:
 
     Attributes:
         servers: names of its local ports, the probed one first.
-        call: returns its command line, or raises LocalProcessError or Refused.
+        call: returns its command line, or raises LocalProcessError, Refused or NotBuilt.
         is_called: whether other programs have its ports in their configuration.
         config: None if its files are the same as in a pod.
         reads: files of this project that it reads.
@@ -236,7 +236,7 @@ def _of_ours(name: str, connection: str, *, kind: str, serves: str = "") -> Prog
 
 def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
     """Return the command of the simulator of Nodes and their pods, in place of the machine controller manager."""
-    program = find_or_build().kwok
+    program = _available().kwok
     if program is None:
         raise LocalProcessError(
             "Nodes of Shoots need the program kwok; KUBEBUILDER_ASSETS names a directory without it"
@@ -274,7 +274,22 @@ def _assets(container: Object) -> Assets:
     """
     version = text(container.get("image")).rpartition(":")[2]
     wanted = known(version)
-    return find_or_build(None if wanted == NEWEST else wanted)
+    return _available(None if wanted == NEWEST else wanted)
+
+
+class NotBuilt(Exception):
+    """The programs of a release of Kubernetes have to be built first, which takes minutes."""
+
+    def __init__(self, release: str) -> None:
+        super().__init__(f"the programs of Kubernetes {release} are not built yet")
+        self.release = release
+
+
+def _available(release: str | None = None) -> Assets:
+    found = find(release)
+    if found is None:
+        raise NotBuilt(release or NEWEST)
+    return found
 
 
 # --- etcd
@@ -284,7 +299,7 @@ def etcd(*, data: Path, certificates: Path, peers: int, clients: int, metrics: i
     """Return the command; `certificates` is a directory with server/tls.crt, server/tls.key and ca/bundle.crt."""
     client, peer = f"https://{HOST}:{clients}", f"http://{HOST}:{peers}"
     return [
-        str(find_or_build().etcd),
+        str(_available().etcd),
         f"--name={ETCD}",
         f"--data-dir={data}",
         f"--listen-client-urls={client}",

@@ -20,7 +20,7 @@ from localprocesses.components import APISERVER, CONTROLLER_MANAGER
 from localprocesses.confined import OutsideError
 from localprocesses.local import LocalProcessError
 from localprovider.runner.addresses import Here
-from localprovider.runner.commands import PROGRAMS, Program, config_file, without_pods
+from localprovider.runner.commands import PROGRAMS, NotBuilt, Program, config_file, without_pods
 from localprovider.runner.conditions import condition
 from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import probe_of
@@ -67,8 +67,9 @@ class DeploymentReconciler:
         try:
             standing = await self.pods.run(self._pod(deployment, program))
         except MissingSource as error:
-            await self._report(deployment, Standing(str(error), _MISSING_SECONDS))
-            return RequeueAfter(_MISSING_SECONDS)
+            standing = Standing(str(error), _MISSING_SECONDS)
+        except NotBuilt as error:
+            standing = await self.pods.build(error.release)
         except (LocalProcessError, OSError, OutsideError, Refused) as error:
             await self._report(deployment, Standing(str(error), _MISSING_SECONDS))
             raise ReconcileError(str(error)) from error
@@ -91,6 +92,7 @@ class DeploymentReconciler:
 
         Raises:
             MissingSource: a Secret or ConfigMap does not exist yet.
+            NotBuilt: its programs have to be built first.
             LocalProcessError: a program is not available, or there are too many namespaces.
             OutsideError: a name or path is not accepted.
             Refused: the Deployment has unsupported parts.

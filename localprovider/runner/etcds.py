@@ -39,7 +39,7 @@ from localprocesses.local import HOST, LocalProcessError
 from localprovider.runner import conditions
 from localprovider.runner.addresses import Here
 from localprovider.runner.backups import ASKED, Backups, Place, has_store, said_of, secret_of
-from localprovider.runner.commands import etcd
+from localprovider.runner.commands import NotBuilt, etcd
 from localprovider.runner.etcd_client import EtcdClient
 from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import Probe
@@ -91,6 +91,8 @@ class EtcdReconciler:
             standing = Standing(lost, _LOST_SECONDS) if lost else await self.pods.run(self._pod(found))
         except MissingSource as error:
             lost, standing = "", Standing(str(error), _MISSING_SECONDS)
+        except NotBuilt as error:
+            lost, standing = "", await self.pods.build(error.release)
         except (LocalProcessError, OSError, OutsideError) as error:
             await self._report(found, Standing(str(error), 0.0), error=str(error))
             raise ReconcileError(str(error)) from error
@@ -142,6 +144,7 @@ class EtcdReconciler:
 
         Raises:
             MissingSource: a Secret does not exist yet, or is incomplete.
+            NotBuilt: its program has to be built first.
             LocalProcessError: a program is not available, or there are too many namespaces.
         """
         name = key(found)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,8 @@ from pathlib import Path
 import aiohttp
 
 from kube.objects import Key
+from localprocesses.assets import percent
+from localprocesses.ended import last_error
 from localprovider.runner.addresses import TEMPORARY, Here
 from localprovider.runner.confinement import confinement
 from localprovider.runner.places import Places
@@ -24,6 +27,7 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME")
 """Variables of this program that processes get; others may be credentials, or lead to clusters of its user."""
 _TAKEN = "address already in use"
 """Output of programs whose port is taken by another process."""
+_BUILD_SECONDS = 2.0
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
 """Seconds until a process that is not ready is checked again, and one that is."""
 
@@ -120,6 +124,20 @@ class Pods:
             return Standing(f"its process has ended and is started again: {reported}", wait, _TAKEN in reported.lower())
         await self._follow(pod)
         return Standing("its process was started just now", _LOOK_SECONDS)
+
+    async def build(self, release: str) -> Standing:
+        """Build the programs of a release of Kubernetes in a process of its own. Return the state of a pod that waits.
+
+        Raises:
+            LocalProcessError: the supervisor refused.
+        """
+        process, problem = f"build-{release}", f"building Kubernetes {release}, {percent(release)} %"
+        if not (await self.processes.running()).get(process, False):
+            command = [sys.executable, "-P", "-m", "localprocesses.assets", release]
+            if await self.processes.start(process, command):
+                reported = last_error(self.processes.log(process))
+                problem = f"Kubernetes {release} can't be built, and is tried again: {reported}"
+        return Standing(problem, _BUILD_SECONDS)
 
     async def _follow(self, pod: Pod) -> None:
         await self.processes.follow(pod.process, partial(self.ended, Key(pod.namespace, pod.name)))

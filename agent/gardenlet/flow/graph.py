@@ -12,12 +12,15 @@ A skipped task is done as soon as all its predecessors are, so order holds acros
 direct and indirect dependents.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Generic, TypeVar
 
 O = TypeVar("O")  # noqa: E741 - the operation: the input of a flow's tasks
+_STEP = re.compile(r"[^:]*\b\d{1,3} %$")
+"""Measured progress at the end of a reason, such as `building it, 40 %`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class Snapshot:
     """Failures in the order of the table."""
     failed_before: frozenset[str]
     """Tasks that failed in the previous run, and have not succeeded since."""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    """Measured progress of the object that a running task waits for, such as `building it, 40 %`."""
 
     @property
     def progress(self) -> int:
@@ -127,7 +132,8 @@ class Snapshot:
         if len(self.succeeded) == self.total:
             return f"{self.flow} finished"
         names = self.running or {each.task for each in self.failures}
-        return ", ".join(sorted(names)) or f"Starting {self.flow}"
+        shown = (f"{each} ({self.steps[each]})" if each in self.steps else each for each in sorted(names))
+        return ", ".join(shown) or f"Starting {self.flow}"
 
 
 class Walk(Generic[O]):
@@ -146,6 +152,7 @@ class Walk(Generic[O]):
         self._done = set[str]()
         self._running = set[str]()
         self._failures: dict[str, TaskFailure] = {}
+        self._steps: dict[str, str] = {}
 
     @property
     def flow(self) -> str:
@@ -169,10 +176,18 @@ class Walk(Generic[O]):
     def end(self, task: Task[O], failure: TaskFailure | None = None) -> None:
         """Record the result of a running task."""
         self._running.remove(task.id)
+        self._steps.pop(task.id, None)
         if failure is None:
             self._done.add(task.id)
         else:
             self._failures[task.id] = failure
+
+    def note(self, task: str, reason: str) -> bool:
+        """Record the reason why a task waits; return whether it has measured progress."""
+        found = _STEP.search(reason)
+        if found is not None:
+            self._steps[task] = found[0].strip()
+        return found is not None
 
     def snapshot(self) -> Snapshot:
         succeeded = self._names(self._done - self._left_out)
@@ -183,6 +198,7 @@ class Walk(Generic[O]):
             running=self._names(self._running),
             failures=tuple(self._failures[each] for each in self._graph.tasks if each in self._failures),
             failed_before=self._failed_before - succeeded,
+            steps={self._graph.tasks[each].name: step for each, step in self._steps.items()},
         )
 
     def _names(self, ids: Collection[str]) -> frozenset[str]:

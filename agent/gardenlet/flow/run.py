@@ -16,7 +16,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 
 import structlog
 
@@ -35,8 +34,9 @@ _UNWIND_SECONDS = (3.0, 1.0)
 """Seconds after the first and the second cancellation; less than a stopping controller grants its passes."""
 
 Sleep = Callable[[float], Awaitable[None]]
-_place: ContextVar[tuple[Recording, str] | None] = ContextVar("place", default=None)
-"""The record of the flow and the task in which this code runs."""
+Note = Callable[[str, str], None]
+_place: ContextVar[tuple[Recording, str, Note] | None] = ContextVar("place", default=None)
+"""The record of the flow, the task in which this code runs, and a function that takes a task and its reason to wait."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -70,7 +70,7 @@ class FlowCanceled(ReconcileError):
 def waits_for(reason: str) -> None:
     """Record the reason why the current task waits; no-op outside of flows."""
     if (place := _place.get()) is not None:
-        recording, task = place
+        recording, task, _ = place
         recording.wait(task, reason)
 
 
@@ -81,9 +81,14 @@ def awaiting(kind: str, name: Key) -> Iterator[Callable[[str], None]]:
     if place is None:
         yield lambda _: None
         return
-    recording, task = place
+    recording, task, note = place
+
+    def record(reason: str) -> None:
+        recording.wait_for(task, kind, name, reason)
+        note(task, reason)
+
     try:
-        yield partial(recording.wait_for, task, kind, name)
+        yield record
     finally:
         recording.has(task, kind, name)
 
@@ -133,11 +138,16 @@ async def _walk(
     walk: Walk[O], operation: O, recording: Recording, *, on_change: Callable[[Snapshot], None], sleep: Sleep
 ) -> None:
     running: dict[asyncio.Task[None], Task[O]] = {}
+
+    def note(task: str, reason: str) -> None:
+        if walk.note(task, reason):
+            on_change(walk.snapshot())
+
     try:
         while True:
             for task in walk.start():
                 recording.start(task.id)
-                attempt = _attempt(task, operation, recording, sleep=sleep)
+                attempt = _attempt(task, operation, recording, note, sleep=sleep)
                 running[asyncio.create_task(attempt, name=task.name)] = task
             on_change(walk.snapshot())
             if not running:
@@ -158,9 +168,9 @@ def _record(recording: Recording, flow: str, task: Task[O], failure: TaskFailure
     gardenlet_flow_task_duration_seconds.labels(flow=flow, task=task.id).observe(seconds)
 
 
-async def _attempt(task: Task[O], operation: O, recording: Recording, *, sleep: Sleep) -> None:
+async def _attempt(task: Task[O], operation: O, recording: Recording, note: Note, *, sleep: Sleep) -> None:
     """Run a task, with retries if they may help, and raise the error of the last attempt."""
-    _place.set((recording, task.id))
+    _place.set((recording, task.id, note))
     for _ in range(task.retry.pauses):
         try:
             return await task.run(operation)

@@ -108,7 +108,7 @@ def test_where_it_listens_and_writes_is_decided_here(program: str, flag: str) ->
 
 def test_what_it_writes_is_below_its_own_root(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = {APISERVER: 7, CONTROLLER_MANAGER: 8, SCHEDULER: 9}
-    monkeypatch.setattr(commands, "find_or_build", lambda *_: _Assets())
+    monkeypatch.setattr(commands, "find", lambda *_: _Assets())
     for program in RULES:
         called = PROGRAMS[program].call({"image": f"x:v{NEWEST}", "command": ["/bin/sh", "--v=1"]}, HERE, ports)
         assert called[0] == f"/bin/{program}"
@@ -140,7 +140,7 @@ def test_programs_of_ours_get_their_configuration_and_no_other_flag_or_variable(
 
 
 def test_what_plays_machines_needs_a_kubeconfig_that_is_mounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "find_or_build", lambda: type("Assets", (), {"kwok": Path("/bin/kwok")}))
+    monkeypatch.setattr(commands, "find", lambda *_: type("Assets", (), {"kwok": Path("/bin/kwok")}))
     for command in ([], ["x", "--target-kubeconfig=/home/a"], ["x", *["--target-kubeconfig=/etc/k/c"] * 2]):
         with pytest.raises(Refused):
             PROGRAMS[MACHINES].call({"command": command}, HERE, {MACHINES: 1})
@@ -226,7 +226,7 @@ ESCAPED = kubeconfig(tokenFile="/etc/k/passwd").replace(b"/etc/k/passwd", rb'"\x
 
 
 def test_a_path_in_a_file_is_one_below_the_root_however_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "find_or_build", lambda *_: _Assets())
+    monkeypatch.setattr(commands, "find", lambda *_: _Assets())
     container = {"image": f"x:v{NEWEST}", "args": ["--kubeconfig=/etc/k/own"]}
     own, passwd = kubeconfig(tokenFile="/etc/k/passwd"), b"t"
     found = prepare(CONTROLLER_MANAGER, container, **{"etc--k--own": own, "etc--k--passwd": passwd})

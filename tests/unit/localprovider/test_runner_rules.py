@@ -10,6 +10,7 @@ import yaml
 
 from kube.objects import Object
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from localprocesses.local import PATIENT
 from localprovider.runner.addresses import Here
 from localprovider.runner.commands import GARDENLET, PROGRAMS, RESOURCE_MANAGER, without_pods
 from localprovider.runner.conditions import condition
@@ -126,6 +127,7 @@ def test_configuration_of_a_program_of_ours(program: str, connection: str, ports
         "kind": config.kind,
         "server": {field: {"bindAddress": "127.0.0.1", "port": numbers[name]} for field, name in serves.items()},
         connection: {"namespaces": ["n"], "kubeconfig": "/k"},
+        "leaderElection": PATIENT,
     }
 
 
