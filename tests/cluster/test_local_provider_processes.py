@@ -15,7 +15,7 @@ import pytest
 
 from kit.eventually import soon
 from kube.objects import Key
-from localprocesses import assets, landlock, supervisor
+from localprocesses import landlock, supervisor
 from localprocesses.local import HOST
 from localprovider.runner.addresses import Here
 from localprovider.runner.places import Places
@@ -146,49 +146,3 @@ def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, 
     log = tmp_path / "log"
     log.write_text(printed)
     assert last_lines(log) == reported
-
-
-GO = """#!/bin/sh
-case "$1 $2" in
-"list -m") echo '{"GoMod": "/cache/kubernetes.mod"}' ;;
-"mod edit") echo '{"Go": "1.22.0", "Require": []}' ;;
-list*) printf 'a\\nb\\nc\\nd\\n' ;;
-build*)
-    for argument; do case "$argument" in -o=*) out="${argument#-o=}" ;; esac; done
-    echo a >&2
-    while [ -e "$GO_HOLD" ]; do sleep 0.05; done
-    install -m 755 /dev/null "${out}controlplane"; install -m 755 /dev/null "${out}kwok" ;;
-esac
-"""
-
-
-@pytest.fixture
-def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """File while which a build of `GO` does not end; the cache is empty."""
-    program, hold = tmp_path / "bin" / "go", tmp_path / "hold"
-    program.parent.mkdir()
-    program.write_text(GO)
-    program.chmod(0o755)
-    hold.touch()
-    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("GO_HOLD", str(hold))
-    return hold
-
-
-async def test_another_release_is_built_in_a_process_of_its_own(hold: Path, pods: Pods) -> None:
-    """With its progress."""
-    hold.unlink()
-    assets.find_or_build("1.36.3")
-    hold.touch()
-
-    async def shows_progress() -> bool:
-        return (await pods.build("1.35.8")).problem.startswith("building Kubernetes 1.35.8, ")
-
-    async with asyncio.timeout(SECONDS):
-        while not await shows_progress():
-            await asyncio.sleep(0.1)
-        hold.unlink()
-        while assets.find("1.35.8") is None:
-            await pods.build("1.35.8")
-            await asyncio.sleep(0.1)
