@@ -85,7 +85,6 @@ class Component:
     is_wanted: whether this Shoot requests it; otherwise it is removed.
     is_left_asleep: whether it is left unchanged while the Shoot is hibernated.
     is_put_to_sleep_later: whether it keeps running during hibernation until a separate task stops it.
-    is_on_this_computer: whether it is deployed in the local profile.
     """
 
     name: str
@@ -105,7 +104,6 @@ class Component:
     is_wanted: Callable[[Object], bool] = _always
     is_left_asleep: bool = True
     is_put_to_sleep_later: bool = False
-    is_on_this_computer: bool = False
 
     @property
     def can_be_unwanted(self) -> bool:

@@ -209,5 +209,4 @@ COMPONENT = Component(
     task="dns",
     after=[*ON_NODES, "systems-ready"],
     carries_out=_RESTART,
-    is_on_this_computer=True,
 )

@@ -9,10 +9,12 @@ from components.control_plane import Running
 from components.secrets.configs import BUNDLE
 from components.secrets.stored import Stored
 from components.secrets.tables import CA
+from config.gardenlet.schema import TUNNEL
 from gardener.garden.shoots import workers
 from kube.objects import Object, mapping, spec, text
 from kube.paths import at
 
+HTTPS = 443
 _DNS_NUMBER = 10
 """Index of the DNS server's address in the network of Services."""
 
@@ -54,7 +56,7 @@ class Inputs:
     cluster_ip: of its Service.
     garden_identity: of the garden cluster.
     patience: how long pods stay on failing nodes.
-    is_local: whether the control plane consists of local processes.
+    omitted: components that are not deployed.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     infrastructure, worker: extension objects, once their extensions have responded; else empty.
     bootstrap_secret: with a kubeconfig for the resource manager; empty if it has a token.
@@ -70,14 +72,14 @@ class Inputs:
     host: str
     running: Running
     autoscaled: bool
-    is_local: bool
     images: Images
     secrets: Secrets
     garden_identity: str = ""
     patience: Mapping[str, int] = field(default_factory=dict)
+    omitted: Collection[str] = ()
     namespace_uid: str = ""
     address: str = ""
-    port: int = 443
+    port: int = HTTPS
     cluster_ip: str = ""
     infrastructure: Object = field(default_factory=dict)
     worker: Object = field(default_factory=dict)
@@ -108,8 +110,8 @@ class Inputs:
 
     @property
     def has_tunnel(self) -> bool:
-        """Whether the control plane reaches nodes through a tunnel; simulated nodes have no network."""
-        return self.has_workers and not self.is_local
+        """Whether the control plane reaches nodes through a tunnel."""
+        return self.has_workers and TUNNEL not in self.omitted
 
     def settings(self, program: str) -> Mapping[str, Any]:
         """Args: program: a field of `spec.kubernetes`."""
@@ -140,8 +142,8 @@ class Inputs:
 
     @property
     def url(self) -> str:
-        """URL of the API server for all clients; it has the address in the local profile, which resolves no names."""
-        return f"https://{self.address}:{self.port}" if self.is_local else f"https://{self.host}"
+        """URL of the API server for all clients; its names lead to the usual port only."""
+        return f"https://{self.host}" if self.port == HTTPS else f"https://{self.address}:{self.port}"
 
     @property
     def service_network(self) -> str:

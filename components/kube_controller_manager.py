@@ -216,5 +216,4 @@ COMPONENT = Component(
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
-    is_on_this_computer=True,
 )

@@ -169,5 +169,4 @@ COMPONENT = Component(
     has_bundles=True,
     after=["secrets", "resource-manager-ready"],
     is_left_asleep=False,
-    is_on_this_computer=True,
 )

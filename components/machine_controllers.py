@@ -329,7 +329,6 @@ MANAGER = Component(
     ],
     is_left_asleep=False,
     is_put_to_sleep_later=True,
-    is_on_this_computer=True,
 )
 AUTOSCALER = Component(
     name=CLUSTER_AUTOSCALER,
@@ -339,5 +338,4 @@ AUTOSCALER = Component(
     has_bundles=True,
     task="autoscaler",
     after=["machine-deployments", "node-agents"],
-    is_on_this_computer=True,
 )

@@ -55,9 +55,10 @@ IMAGES_OF_MACHINES = (NODE_AGENT, "hyperkube", "pause")
 
 
 @cache
-def images_of_workers() -> tuple[str, ...]:
-    """Images that only a Shoot with workers needs."""
-    of_components = (needs(each).images for each in COMPONENTS if each.is_of_workers)
+def images_of_workers(omitted: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Images that only a Shoot with workers needs. Args: omitted: components that are not deployed."""
+    deployed = (each for each in COMPONENTS if each.is_of_workers and each.name not in omitted)
+    of_components = (needs(each).images for each in deployed)
     return tuple(sorted({*IMAGES_OF_MACHINES, *chain.from_iterable(of_components)}))
 
 

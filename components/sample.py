@@ -54,7 +54,6 @@ def needs(component: Component) -> Needs:
         host="api.example.com",
         running=Running.AWAKE,
         autoscaled=True,
-        is_local=False,
         images=images,
         secrets=secrets,
         live=dict.fromkeys(component.reads, ()),

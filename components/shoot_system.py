@@ -107,7 +107,6 @@ COMPONENTS = (
         after=["resource-manager"],
         is_of_workers=False,
         is_left_asleep=False,
-        is_on_this_computer=True,
     ),
     Component(
         name=_IDENTITY,
@@ -116,7 +115,6 @@ COMPONENTS = (
         task="shoot-identity",
         after=["resource-manager", "identity", "systems-ready"],
         is_of_workers=False,
-        is_on_this_computer=True,
     ),
     Component(
         name=_SYSTEM,
@@ -125,6 +123,5 @@ COMPONENTS = (
         task="system",
         after=["resource-manager-ready", "connection", "namespaces-ready", "systems-ready"],
         is_of_workers=False,
-        is_on_this_computer=True,
     ),
 )

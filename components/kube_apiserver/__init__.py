@@ -142,6 +142,5 @@ COMPONENT = Component(
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
-    is_on_this_computer=True,
 )
 """Its tasks pass `Given` inputs; without them, the objects are only a sample."""

@@ -276,14 +276,31 @@ COMPONENTS = (
 KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
 
 
+POD_WEBHOOKS = "pod-webhooks"
+"""Webhooks of the resource manager for Pods of a Shoot."""
+TUNNEL = "vpn-seed-server"
+SHOOT_COMPONENTS = (
+    "apiserver-proxy",
+    "kube-proxy",
+    "metrics-server",
+    "node-problem-detector",
+    POD_WEBHOOKS,
+    TUNNEL,
+    "vpn-shoot",
+)
+"""Components of a Shoot with workers that may be left out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalProfile:
-    deploy: Annotated[
+class Omitted:
+    seed: Annotated[
         tuple[str, ...],
         setting(
-            "Components to deploy as pods; the others run as processes or are left out.", each(one_of(*COMPONENTS))
+            "Components of the seed. Without `istio`, the API server of each Shoot has its own load balancer.",
+            each(one_of(*COMPONENTS)),
         ),
     ] = ()
+    shoots: Annotated[tuple[str, ...], setting("Components of Shoots.", each(one_of(*SHOOT_COMPONENTS)))] = ()
 
 
 def _known(names: Sequence[str]) -> Check:
@@ -404,9 +421,11 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
     etcd_config: Annotated[dict[str, Any] | None, setting("Settings of etcd-druid.")] = None
     monitoring: Annotated[Monitoring, setting("Monitoring of Shoots.")] = Monitoring()
     images: Annotated[Images, setting("Images of components in the seed.")] = Images()
-    local_profile: Annotated[
-        LocalProfile | None, setting("Settings of a local seed with some components as processes.")
-    ] = None
+    omit: Annotated[Omitted, setting("Components that are not deployed.")] = Omitted()
+    etcd_server_names: Annotated[
+        tuple[str, ...],
+        setting("Further names and addresses of the etcds of Shoots, in their certificates.", each(object_name)),
+    ] = ()
     node_toleration: Annotated[
         NodeToleration, setting("Default tolerations of pods for nodes that are not ready or unreachable.")
     ] = NodeToleration()
@@ -441,7 +460,17 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
             for name, images in COMPONENTS_WITH_IMAGES.items()
             if not all(getattr(self.images, image) for image in images)
         }
-        return frozenset(COMPONENTS if self.local_profile is None else self.local_profile.deploy) - lacking
+        return frozenset(COMPONENTS) - lacking - frozenset(self.omit.seed)
+
+    @property
+    def has_gateways(self) -> bool:
+        """Whether Shoots share ingress gateways of the seed; these may be deployed by others."""
+        return "istio" not in self.omit.seed
+
+    @property
+    def has_tunnels(self) -> bool:
+        """Whether API servers of Shoots reach nodes through a tunnel."""
+        return TUNNEL not in self.omit.shoots
 
     @property
     def seed(self) -> Object:

@@ -72,7 +72,6 @@ def inputs(shoot: Object | None = None, **known: Any) -> Inputs:
         "host": "api.internal",
         "running": Running.AWAKE,
         "autoscaled": True,
-        "is_local": False,
         "images": NamedImages(),
         "secrets": NamedSecrets(),
     }

@@ -19,7 +19,7 @@ from config.gardenlet.schema import (
     COMPONENTS_WITH_IMAGES,
     GardenletConfiguration,
     Images,
-    LocalProfile,
+    Omitted,
     Resources,
 )
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
@@ -280,6 +280,6 @@ def test_which_components_are_deployed() -> None:
     assert GardenletConfiguration().components == always
     some = Images(etcd_druid="i", vpa_updater="i")
     assert GardenletConfiguration(images=some).components == always | {"etcd-druid"}
-    local = GardenletConfiguration(local_profile=LocalProfile(deploy=COMPONENTS[:1]))
+    local = GardenletConfiguration(omit=Omitted(seed=COMPONENTS[1:]))
     assert local.components == {COMPONENTS[0]}
     assert set(components.left_out(local)) == {*COMPONENTS[1:], *components.NOT_BUILT, "reserve-excess-capacity"}

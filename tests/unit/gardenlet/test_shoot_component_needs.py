@@ -8,13 +8,14 @@ from components.component import Component
 from components.control_plane import Running
 from components.registry import COMPONENTS, images_of_workers
 from components.sample import needs
+from config.gardenlet.schema import SHOOT_COMPONENTS
 from kit.shoot_inputs import inputs, shoot_with
 
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"shoot": shoot_with(tolerance="zone")},
     {"running": Running.ASLEEP},
-    {"is_local": True},
+    {"omitted": SHOOT_COMPONENTS},
     {"autoscaled": False},
     {"shoot": shoot_with(verticalPodAutoscaler={"enabled": True})},
 ]

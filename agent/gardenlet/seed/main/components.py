@@ -1,6 +1,6 @@
 """Optional components of a seed: the configuration selects those that are deployed.
 
-With a local profile, some run as local processes, or are not needed. Some are not built yet.
+Some are not built yet.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ NOT_BUILT = (
     "kube-apiserver-ingress",
     "vali",
 )
-"""Further requirements of Shoots with workers, and of clusters that are not local."""
+"""Further requirements of Shoots with workers."""
 
 
 def left_out(config: GardenletConfiguration) -> Collection[str]:

@@ -51,7 +51,6 @@ class _Inspected:
 class Reconciler:
     """Args:
     is_monitored: whether the configuration enables monitoring of Shoots.
-    has_autoscaler: see `Observed`.
     names: the Shoots that were checked, by namespace in the seed.
     """
 
@@ -64,7 +63,6 @@ class Reconciler:
     clusters: ShootClusters
     inspection: Inspection
     is_monitored: bool
-    has_autoscaler: bool
     names: dict[str, Key]
     clock: Callable[[], datetime]
     _inspected: dict[str, _Inspected] = field(default_factory=dict)
@@ -160,7 +158,6 @@ class Reconciler:
             inside=None,
             now=self.clock(),
             machines=self.stores.machines_in(namespace),
-            has_autoscaler=self.has_autoscaler,
         )
 
     # --- garbage collection

@@ -17,7 +17,7 @@ from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.rules.contents import left_for
-from components.control_plane import Running, etcd_members
+from components.control_plane import Running
 from components.gateways import Gateway, nearest
 from components.inputs import Inputs
 from config.gardenlet.schema import RESOURCE_MANAGER, GardenletConfiguration, Images
@@ -39,8 +39,6 @@ from process.clusters import Cluster
 from process.configuration.fields import as_object
 
 _ATTEMPTS = 5
-_LOCAL_RESOURCE_MANAGER = "resource-manager:local"
-"""Placeholder image when the resource manager runs as a process."""
 
 
 def running_after(shoot: Object, kind: str) -> Running:
@@ -116,19 +114,19 @@ class _Images:
     """Images from the configuration."""
 
     configured: Images
-    is_local: bool
 
     def of(self, name: str, /) -> str:
-        """Return an image; in the local profile, nothing runs from it.
+        """Return a configured image.
 
         Raises:
-            TerminalError: the image of the resource manager is not configured.
+            TerminalError: it is not configured.
         """
-        if name != RESOURCE_MANAGER:
-            return self.configured.workers.get(name) or f"{name}:local"
-        if not self.configured.resource_manager and not self.is_local:
-            raise TerminalError("images.resourceManager is not set in the configuration of the gardenlet; set it")
-        return self.configured.resource_manager or _LOCAL_RESOURCE_MANAGER
+        is_manager = name == RESOURCE_MANAGER
+        image = self.configured.resource_manager if is_manager else self.configured.workers.get(name)
+        if not image:
+            field = "resourceManager" if is_manager else f"workers[{name}]"
+            raise TerminalError(f"images.{field} is not set in the configuration of the gardenlet; set it")
+        return image
 
     def of_kubernetes(self, program: str, version: str, /) -> str:
         where = self.configured.programs.get(program) or "/".join(filter(None, (self.configured.kubernetes, program)))
@@ -143,8 +141,8 @@ class ShootOperation:
     technical_id: name of the Shoot's namespace in the seed.
     garden_identity: of the garden cluster.
     external: None if the gardenlet creates no records in the Shoot's own domain.
-    gateway: ingress gateway in front of the API server, in any zone, unused in the local profile; None if the Shoot
-        leaves and it is no longer known.
+    gateway: ingress gateway in front of the API server, in any zone; None if the seed
+        has none, or the Shoot leaves and it is no longer known.
     profile: its CloudProfile.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
@@ -206,19 +204,8 @@ class ShootOperation:
 
     @property
     def is_monitored(self) -> bool:
-        """Whether Shoot monitoring may be deployed; never in the local profile."""
-        is_tested = spec(self.shoot).get("purpose") == "testing"
-        return self.config.monitoring.shoot.enabled and not self.is_local and not is_tested
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the control plane consists of local processes."""
-        return self.config.local_profile is not None
-
-    @property
-    def etcd_members(self) -> int:
-        """Members of each etcd; one in the local profile, where all would be lost together."""
-        return 1 if self.is_local else etcd_members(self.shoot)
+        """Whether Shoot monitoring may be deployed."""
+        return self.config.monitoring.shoot.enabled and spec(self.shoot).get("purpose") != "testing"
 
     @property
     def nearest_gateway(self) -> Gateway | None:
@@ -250,11 +237,11 @@ class ShootOperation:
             host=self.internal.host,
             running=self.running,
             autoscaled=self.autoscaled,
-            is_local=self.is_local,
-            images=_Images(self.config.images, self.is_local),
+            images=_Images(self.config.images),
             secrets=GeneratedSecrets(self.keys),
             garden_identity=self.garden_identity,
             patience=as_object(self.config.node_toleration),
+            omitted=self.config.omit.shoots,
             namespace_uid=self.found.namespace_uid,
             address=self.found.address,
             port=self.found.port,

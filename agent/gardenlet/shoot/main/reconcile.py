@@ -447,11 +447,13 @@ class Reconciler:
     # --- helpers
 
     def _gateway(self, kind: str, around: Surroundings) -> Gateway | None:
-        """Gateway of the API server.
+        """Gateway of the API server; None if the seed has none.
 
         Raises:
             GatewayError: the configuration has no such gateway.
         """
+        if not self.config.has_gateways:
+            return None
         find = gateways.of_leaving_shoot if kind in _LEAVES else gateways.of_shoot
         return find(self.config, around.exposure_class)
 

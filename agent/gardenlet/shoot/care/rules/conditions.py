@@ -32,13 +32,11 @@ from gardener.managed_resource.care import problem_of
 from kube.clock import format_duration, format_time
 from kube.conditions import Condition
 from kube.objects import Object, integer, key, labels, spec, text, texts
-from kube.paths import at
 from kube.resources import DEPLOYMENTS, STATEFUL_SETS
 
 API_SERVER = "kube-apiserver"
 _ALWAYS = ("gardener-resource-manager", API_SERVER, "kube-controller-manager")
 _WITH_WORKERS = ("kube-scheduler", "machine-controller-manager")
-_VERTICAL_AUTOSCALER = ("vpa-admission-controller", "vpa-recommender", "vpa-updater")
 _MONITORING_WITH_WORKERS = ("kube-state-metrics",)
 _ETCDS = ("etcd-events", "etcd-main")
 _TYPES = {CONTROL_PLANE_HEALTHY, OBSERVABILITY_COMPONENTS_HEALTHY, SYSTEM_COMPONENTS_HEALTHY}
@@ -164,9 +162,6 @@ def _required(observed: Observed) -> list[str]:
         names += _WITH_WORKERS
         if any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(shoot))):
             names.append("cluster-autoscaler")
-        is_asked = at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") is True
-        if is_asked and observed.has_autoscaler:
-            names += _VERTICAL_AUTOSCALER
     return sorted(names)
 
 

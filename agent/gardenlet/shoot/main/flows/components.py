@@ -21,7 +21,7 @@ _DESTROYED: dict[Component, Run] = {kube_apiserver.COMPONENT: control_plane.dest
 
 def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
     """Tasks of a component in the reconciliation flow."""
-    unless: list[Leaves] = [partial(_is_elsewhere, component)]
+    unless: list[Leaves] = [partial(_is_omitted, component)]
     if component.is_left_asleep:
         unless.append(asleep)
     deploy = _IN_STEPS.get(component) or partial(components.deploy, component=component)
@@ -66,9 +66,8 @@ def _task(
     return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, **retry)
 
 
-def _is_elsewhere(component: Component, operation: ShootOperation) -> bool:
-    """Whether a Shoot of the local profile does without the component, or runs it as a process."""
-    return operation.is_local and not component.is_on_this_computer
+def _is_omitted(component: Component, operation: ShootOperation) -> bool:
+    return component.name in operation.config.omit.shoots
 
 
 def _is_wanted(component: Component, operation: ShootOperation) -> bool:

@@ -10,7 +10,7 @@ from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.shoot.main.flows import workers
 from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
-from agent.gardenlet.shoot.main.flows.when import local as _local
+from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -142,7 +142,7 @@ DELETE: Graph[ShootOperation] = Graph(
             "Destroying Kubernetes API server service SNI",
             exposure.remove_names_at_gateway,
             after=["api-server-gone"],
-            unless=_local,
+            unless=_no_gateways,
             retry=ONCE,
         ),
         _removes(

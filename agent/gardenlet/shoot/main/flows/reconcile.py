@@ -7,9 +7,9 @@ from agent.gardenlet.shoot.main.flows.components import tasks_of
 from agent.gardenlet.shoot.main.flows.hibernation import HIBERNATION
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
-from agent.gardenlet.shoot.main.flows.when import local as _local
 from agent.gardenlet.shoot.main.flows.when import no_backup as _no_backup
 from agent.gardenlet.shoot.main.flows.when import no_copy as _no_copy
+from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
 from agent.gardenlet.shoot.main.flows.when import not_built as _not_built
 from agent.gardenlet.shoot.main.flows.when import not_restored as _not_restored
@@ -63,7 +63,7 @@ _EXPOSURE: list[_Task] = [
         "Deploying Kubernetes API server service SNI settings in the Seed cluster",
         exposure.names_at_gateway,
         after=["service"],
-        unless=_any(_asleep, _local),
+        unless=_any(_asleep, _no_gateways),
     ),
     Task(
         "advertised",
@@ -243,7 +243,7 @@ _IN_CLUSTER: list[_Task] = [
         "snapshot",
         "Snapshotting ETCD after modification of encryption config or resources are re-encrypted with new ETCD"
         " encryption key",
-        snapshots.take,
+        snapshots.with_new_key,
         after=["label-encrypted"],
         unless=_any(_asleep, _no_backup, encryption.nothing_to_write),
         retry=_LONG,

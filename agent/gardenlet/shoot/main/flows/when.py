@@ -19,8 +19,12 @@ def awake(operation: ShootOperation) -> bool:
     return not operation.is_asleep
 
 
-def local(operation: ShootOperation) -> bool:
-    return operation.is_local
+def no_gateways(operation: ShootOperation) -> bool:
+    return not operation.config.has_gateways
+
+
+def no_tunnels(operation: ShootOperation) -> bool:
+    return not operation.config.has_tunnels
 
 
 def workerless(operation: ShootOperation) -> bool:

@@ -10,8 +10,8 @@ from agent.gardenlet.shoot.main.flows.when import (
     Run,
     asleep,
     has_ssh,
-    local,
     no_clean_up,
+    no_tunnels,
     no_waiting,
     not_built,
 )
@@ -198,7 +198,7 @@ AFTER_API_SERVER = [
         ["network-ready", "system", "worker-ready", *(task.id for each in ON_NODES for task in tasks_of(each))],
         asleep,
         no_waiting,
-        local,
+        no_tunnels,
         retry=Retry(within=900.0),
     ),
     _task(

@@ -13,12 +13,13 @@ from agent.gardenlet.shoot.main.rules.extensions import wanted
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import kube_apiserver, referenced_resources, registry, shoot_namespace
+from components.control_plane import etcd_members
 from components.secrets import persisted, published, tables
 from components.secrets.configs import Config
 from components.secrets.rotation import Old
 from components.secrets.shoot_rotation import rotations
 from components.secrets.stored import Stored
-from components.secrets.tables import LOOPBACK, ControlPlane
+from components.secrets.tables import ControlPlane
 from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
@@ -228,8 +229,8 @@ def certificates(operation: ShootOperation) -> ControlPlane:
         domains=[*hosts, *([own_domain] if own_domain else [])],
         service_addresses=[str(services[1])],
         has_workers=not operation.is_workerless,
-        has_several_etcds=operation.etcd_members > 1,
-        more_names=LOOPBACK if operation.is_local else (),
+        has_several_etcds=etcd_members(operation.shoot) > 1,
+        etcd_names=operation.config.etcd_server_names,
     )
 
 

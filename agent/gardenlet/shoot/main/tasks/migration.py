@@ -18,19 +18,16 @@ from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
 from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
-from components import etcd, shoot_backup_entry
+from components import shoot_backup_entry
 from gardener import keys, operations
-from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.extension_contract import last_error, last_operation, timestamp
+from gardener.extension_contract import last_error, last_operation
 from kube.errors import Forbidden, NotFound
 from kube.objects import (
     Key,
     Object,
     annotations,
-    condition,
-    integer,
     is_deleting,
     key,
     metadata,
@@ -45,9 +42,7 @@ from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
 
-SNAPSHOT = "local.provider/snapshot"
-"""Annotation of an Etcd that requests a snapshot, and is removed once the snapshot exists."""
-_SNAPSHOT_SECONDS, _ENTRY_SECONDS = 300.0, 600.0
+_ENTRY_SECONDS = 600.0
 _MOVED = (
     kinds.CONTAINER_RUNTIME,
     kinds.CONTROL_PLANE,
@@ -212,34 +207,6 @@ async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> No
 
 
 # --- backups
-
-
-async def snapshot(operation: ShootOperation) -> None:
-    """Take a final snapshot of etcd, which is not written to any more. Raises NotInTimeError, KubeError."""
-    client, name = operation.seed.client, Key(operation.technical_id, etcd.name(etcd.MAIN))
-    live = await operation.waiting.find(ETCDS, name)
-    if live is None or is_deleting(live):
-        return
-    if not integer(spec(live).get("replicas")):
-        raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
-    body = {"metadata": {"uid": uid(live), "annotations": {SNAPSHOT: timestamp(operation.seed.clock())}}}
-    written = await client.patch(ETCDS, name, body)
-    await operation.waiting.until_ready(
-        ETCDS,
-        name,
-        _without_snapshot,
-        seconds=_SNAPSHOT_SECONDS,
-        since=int(metadata(written)["resourceVersion"]),
-        report=waits_for,
-    )
-
-
-def _without_snapshot(live: Object | None) -> str:
-    if SNAPSHOT not in annotations(live or {}):
-        return ""
-    backup = condition(live or {}, "BackupReady") or {}
-    reported = f": {text(backup.get('message'))}" if backup.get("status") == "False" else ""
-    return f"the last snapshot is not there yet{reported}"
 
 
 async def move_backup_entry(operation: ShootOperation) -> None:
