@@ -6,6 +6,7 @@ from ipaddress import ip_network
 from typing import Any, Protocol
 
 from components.control_plane import Running
+from components.results import ADDRESS, CLUSTER_IP, INFRASTRUCTURE, NAMESPACE, WORKER, Results
 from components.secrets.configs import BUNDLE
 from components.secrets.stored import Stored
 from components.secrets.tables import CA
@@ -50,15 +51,13 @@ class Images(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """Attributes:
-    namespace: of the Shoot, in the seed; its uid is unknown until it exists.
+    namespace: of the Shoot, in the seed.
     host: of the API server, for clients outside the seed.
-    address, port: of the API server; empty if not known yet.
-    cluster_ip: of its Service.
     garden_identity: of the garden cluster.
     patience: how long pods stay on failing nodes.
     omitted: components that are not deployed.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
-    infrastructure, worker: extension objects, once their extensions have responded; else empty.
+    results: of earlier tasks.
     bootstrap_secret: with a kubeconfig for the resource manager; empty if it has a token.
     tasks: requested by the annotation of the Shoot.
     now: current time, as in objects.
@@ -77,12 +76,7 @@ class Inputs:
     garden_identity: str = ""
     patience: Mapping[str, int] = field(default_factory=dict)
     omitted: Collection[str] = ()
-    namespace_uid: str = ""
-    address: str = ""
-    port: int = HTTPS
-    cluster_ip: str = ""
-    infrastructure: Object = field(default_factory=dict)
-    worker: Object = field(default_factory=dict)
+    results: Results = field(default_factory=Results)
     bootstrap_secret: str = ""
     tasks: Collection[str] = ()
     now: str = ""
@@ -117,6 +111,28 @@ class Inputs:
         """Args: program: a field of `spec.kubernetes`."""
         return mapping(at(spec(self.shoot), "kubernetes", program))
 
+    # --- results of earlier tasks
+
+    @property
+    def namespace_uid(self) -> str:
+        return self.results[NAMESPACE].uid
+
+    @property
+    def address(self) -> str:
+        return self.results[ADDRESS].host
+
+    @property
+    def cluster_ip(self) -> str:
+        return self.results[CLUSTER_IP]
+
+    @property
+    def infrastructure(self) -> Object:
+        return self.results[INFRASTRUCTURE]
+
+    @property
+    def worker(self) -> Object:
+        return self.results[WORKER]
+
     # --- images
 
     def image(self, name: str) -> str:
@@ -143,7 +159,8 @@ class Inputs:
     @property
     def url(self) -> str:
         """URL of the API server for all clients; its names lead to the usual port only."""
-        return f"https://{self.host}" if self.port == HTTPS else f"https://{self.address}:{self.port}"
+        port = self.results[ADDRESS].port
+        return f"https://{self.host}" if port == HTTPS else f"https://{self.address}:{port}"
 
     @property
     def service_network(self) -> str:

@@ -21,6 +21,7 @@ from components.control_plane import (
     PRIORITY,
     REACHES_SHOOT,
     SEEN_BY_EXTENSIONS,
+    Running,
     access_secret,
     access_secret_name,
     kubeconfig_volume,
@@ -275,10 +276,11 @@ def _written(value: Any) -> str:
 
 
 def _groups(inputs: Inputs) -> list[_Group]:
-    """Groups of variable size; empty until the Worker reports its MachineDeployments."""
+    """Groups of variable size; empty until the Worker reports its MachineDeployments, and while hibernated."""
+    worker = {} if inputs.running is Running.ASLEEP else inputs.worker
     found = [
         _Group(text(each.get("name")), integer(each.get("minimum")), integer(each.get("maximum")))
-        for each in mappings_at(inputs.worker, "status", "machineDeployments")
+        for each in mappings_at(worker, "status", "machineDeployments")
     ]
     return sorted((each for each in found if each.maximum > each.minimum), key=lambda group: group.name)
 

@@ -6,10 +6,13 @@ Therefore no list of kinds, images or Secrets is kept for a component.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any
 
 from components.component import Component
 from components.control_plane import Running
-from components.inputs import Inputs
+from components.inputs import Images as ImagesOfShoot
+from components.inputs import Inputs, Secrets
+from components.results import Result, Results, T
 from components.secrets import configs
 from components.secrets.stored import Stored
 from components.secrets.tables import TOKEN_KUBECONFIG
@@ -46,22 +49,34 @@ class Needs:
 @cache
 def needs(component: Component) -> Needs:
     secrets, images = _Secrets(), _Images()
-    inputs = Inputs(
+    made = component.made(_inputs(component, secrets=secrets, images=images, results=Results()))
+    return Needs(kinds=_kinds(made), has_bundles=secrets.has_bundles, images=sorted(images.requested))
+
+
+@cache
+def results_of(*components: Component, running: Running = Running.AWAKE) -> Collection[Result[Any]]:
+    """Results of earlier tasks that objects of the components depend on."""
+    results = _Results()
+    for each in components:
+        each.made(_inputs(each, secrets=_Secrets(), images=_Images(), results=results, running=running))
+    return frozenset(results.requested)
+
+
+def _inputs(
+    component: Component, *, secrets: Secrets, images: ImagesOfShoot, results: Results, running: Running = Running.AWAKE
+) -> Inputs:
+    return Inputs(
         shoot=_SHOOT,
         seed={},
         profile=_PROFILE,
         namespace="shoot--project--shoot",
         host="api.example.com",
-        running=Running.AWAKE,
+        running=running,
         autoscaled=True,
         images=images,
         secrets=secrets,
+        results=results,
         live=dict.fromkeys(component.reads, ()),
-    )
-    return Needs(
-        kinds=_kinds(component.made(inputs)),
-        has_bundles=secrets.has_bundles,
-        images=sorted(images.requested),
     )
 
 
@@ -94,6 +109,16 @@ class _Secrets:
     def bundle(self, config: str, /) -> Stored:
         self.has_bundles = True
         return Stored(name=f"{config}-bundle", labels={}, data=_CONTENT)
+
+
+class _Results(Results):
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested = set[Result[Any]]()
+
+    def __getitem__(self, result: Result[T]) -> T:
+        self.requested.add(result)
+        return result.default
 
 
 @dataclass(frozen=True, slots=True)

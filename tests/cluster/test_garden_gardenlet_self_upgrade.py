@@ -99,13 +99,23 @@ async def test_the_gardenlet_is_created_from_a_config_map_of_its_seed(upgraded: 
             await soon(lambda: "seedConfig.metadata" in told(upgraded), "the refusal", state=lambda: told(upgraded))
             gardenlet["spec"]["config"]["seedConfig"]["metadata"] = {"name": upgraded.name}
             seed.patch(path, {"data": {creation.KEY: json.dumps(gardenlet)}})
-            await soon(lambda: seed.raw("GET", path)[0] == 404, "the ConfigMap to be gone", seconds=40, state=lambda: told(upgraded))
+            await soon(
+                lambda: seed.raw("GET", path)[0] == 404,
+                "the ConfigMap to be gone",
+                seconds=40,
+                state=lambda: told(upgraded),
+            )
             assert "name" not in (at(upgraded.gardenlet, "spec", "config", "seedConfig", "metadata") or {})
             # One that exists is left unchanged.
             gardenlet["metadata"]["labels"] = {"from": "the ConfigMap"}
             data = {creation.KEY: json.dumps(gardenlet)}
             seed.create(CONFIG_MAPS.path(namespace=GARDEN), {"metadata": {"name": creation.NAME}, "data": data})
-            await soon(lambda: seed.raw("GET", path)[0] == 404, "the ConfigMap to be gone", seconds=40, state=lambda: told(upgraded))
+            await soon(
+                lambda: seed.raw("GET", path)[0] == 404,
+                "the ConfigMap to be gone",
+                seconds=40,
+                state=lambda: told(upgraded),
+            )
             assert not labels(upgraded.gardenlet)
     finally:
         with suppress(NotFound):

@@ -20,6 +20,7 @@ from agent.gardenlet.shoot_states.rules.contents import left_for
 from components.control_plane import Running
 from components.gateways import Gateway, nearest
 from components.inputs import Inputs
+from components.results import NAMESPACE, Results
 from config.gardenlet.schema import RESOURCE_MANAGER, GardenletConfiguration, Images
 from gardener import keys, operations
 from gardener.api.extensions import ALL_EXTENSIONS
@@ -73,40 +74,11 @@ async def forget_task(garden: Client, shoot: Object, task: str) -> None:
 
 
 @dataclass(slots=True)
-class Found:
-    """Results of tasks for later tasks.
+class _Searches:
+    """Searches in the namespace; those in a new one send no request."""
 
-    Attributes:
-        cluster: the Cluster object, as written by this operation; None if it writes none.
-        address: of the API server: an IP address, or a host name.
-        port: of the API server at that address.
-        cluster_ip: of its Service.
-        stale: Extensions that the Shoot does not request.
-        going: uids of Extensions whose deletion was requested, by name.
-        has_token: whether there is one for the Shoot's API server.
-        zones: of the control plane.
-        namespace_uid: of the namespace, once it exists.
-        has_new_namespace: whether the operation has created it, so that it was empty before.
-        infrastructure: the Infrastructure, once its extension has responded.
-        worker: the Worker, likewise.
-        systems: OperatingSystemConfigs whose extensions have responded, by name.
-        stale_systems: OperatingSystemConfigs of pools that no longer exist.
-    """
-
-    cluster: Object | None = None
-    address: str = ""
-    port: int = 443
-    cluster_ip: str = ""
-    stale: Sequence[Key] = ()
-    going: dict[Key, str] = field(default_factory=dict)
-    has_token: bool = False
-    zones: Sequence[str] = ()
-    namespace_uid: str = ""
     has_new_namespace: bool = False
-    infrastructure: Object = field(default_factory=dict)
-    worker: Object = field(default_factory=dict)
-    systems: dict[str, Object] = field(default_factory=dict)
-    stale_systems: Sequence[Key] = ()
+    done: set[tuple[Resource, str]] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +122,7 @@ class ShootOperation:
     cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
     copies_backups: whether they are in the bucket of another Seed.
     state: `spec` of the ShootState that the Shoot has brought from another Seed.
+    results: of its tasks; at the start, the Cluster object, if it was written.
     """
 
     config: GardenletConfiguration
@@ -178,10 +151,10 @@ class ShootOperation:
     keys: SecretsManager
     statuses: StatusWriter
     shoots: ShootClusters
-    found: Found = field(default_factory=Found)
+    results: Results = field(default_factory=Results)
     _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _requested: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
-    _sought: set[tuple[Resource, str]] = field(default_factory=set)
+    _searches: _Searches = field(default_factory=_Searches)
     _written: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
@@ -212,7 +185,7 @@ class ShootOperation:
         """Gateway in the zones of the control plane, once these are known."""
         if self.gateway is None:
             return None
-        return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.found.zones)
+        return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.results[NAMESPACE].zones)
 
     @property
     def has_backup(self) -> bool:
@@ -242,12 +215,7 @@ class ShootOperation:
             garden_identity=self.garden_identity,
             patience=as_object(self.config.node_toleration),
             omitted=self.config.omit.shoots,
-            namespace_uid=self.found.namespace_uid,
-            address=self.found.address,
-            port=self.found.port,
-            cluster_ip=self.found.cluster_ip,
-            infrastructure=self.found.infrastructure,
-            worker=self.found.worker,
+            results=self.results,
             tasks=_tasks(self.shoot),
             now=format_time(self.seed.clock()),
             live=live or {},
@@ -286,6 +254,17 @@ class ShootOperation:
         """Remove all objects of a component. Args: objects: define the kinds. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
+    def expect_none(self) -> None:
+        """The operation has just created the namespace."""
+        self._searches.has_new_namespace = True
+        self.keys.expect_none_of_others()
+        self.shoots.expect_none(self.technical_id)
+
+    @property
+    def has_new_namespace(self) -> bool:
+        """Whether the namespace was empty before the operation."""
+        return self._searches.has_new_namespace
+
     async def find(self, resource: Resource, name: str) -> Object | None:
         """Find an object in the namespace; the first search in a new namespace makes no request."""
         if self._can_be_new(resource, name):
@@ -294,9 +273,9 @@ class ShootOperation:
 
     def _can_be_new(self, resource: Resource, name: str) -> bool:
         """Whether nothing can exist: in a new namespace, only a failed attempt may have created the object."""
-        is_new = self.found.has_new_namespace and (resource, name) not in self._sought
-        self._sought.add((resource, name))
-        return is_new
+        is_first = (resource, name) not in self._searches.done
+        self._searches.done.add((resource, name))
+        return self.has_new_namespace and is_first
 
     # --- extension objects
 

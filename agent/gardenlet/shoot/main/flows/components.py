@@ -2,14 +2,18 @@
 
 from collections.abc import Collection, Iterator
 from functools import partial
+from typing import Any
 
-from agent.gardenlet.flow.graph import ONCE, Task
+from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.when import Leaves, Run, any_of, asleep, awake, no_waiting, workerless
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import components, control_plane
 from components import kube_apiserver
 from components.component import Component
+from components.control_plane import Running
 from components.resource_manager import shoot as resource_manager
+from components.results import Result
+from components.sample import results_of
 
 _IN_STEPS: dict[Component, Run] = {
     kube_apiserver.COMPONENT: control_plane.api_server,
@@ -25,8 +29,9 @@ def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
     if component.is_left_asleep:
         unless.append(asleep)
     deploy = _IN_STEPS.get(component) or partial(components.deploy, component=component)
-    is_unwanted = partial(_is_unwanted, component)
-    yield _task(component, component.id, f"Deploying {component.title}", deploy, component.after, *unless, is_unwanted)
+    leaves: list[Leaves] = [*unless, partial(_is_unwanted, component)]
+    name, reads = f"Deploying {component.title}", results_of(component)
+    yield _task(component, component.id, name, deploy, component.after, *leaves, reads=reads)
     if component.can_be_unwanted:
         yield removes(component, component.after, *unless, partial(_is_wanted, component))
     if component.awaited:
@@ -49,7 +54,8 @@ def destroys(component: Component, after: Collection[str], *, verb: str = "Destr
 def stops(component: Component, after: Collection[str]) -> Task[ShootOperation]:
     """Task that scales a component down during hibernation."""
     run = partial(components.stop, component=component)
-    return _task(component, f"{component.id}-stopped", f"Scaling down {component.title}", run, after, awake)
+    name, reads = f"Scaling down {component.title}", results_of(component, running=Running.ASLEEP)
+    return _task(component, f"{component.id}-stopped", name, run, after, awake, reads=reads)
 
 
 def _task(
@@ -60,10 +66,11 @@ def _task(
     after: Collection[str],
     *unless: Leaves,
     is_once: bool = False,
+    reads: Collection[Result[Any]] = (),
 ) -> Task[ShootOperation]:
     leaves = [*([workerless] if component.is_of_workers else []), *unless]
-    retry = {"retry": ONCE} if is_once else {}
-    return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, **retry)
+    retry = ONCE if is_once else Retry()
+    return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, retry=retry, reads=reads)
 
 
 def _is_omitted(component: Component, operation: ShootOperation) -> bool:

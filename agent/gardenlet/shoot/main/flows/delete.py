@@ -5,6 +5,7 @@ created any more while the namespace is being deleted.
 """
 
 from functools import partial
+from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.shoot.main.flows import workers
@@ -14,6 +15,7 @@ from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import EXTENSIONS_AFTER, EXTENSIONS_BEFORE, STALE_EXTENSIONS
 from agent.gardenlet.shoot.main.rules import cleanup as kinds
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
@@ -25,12 +27,12 @@ from agent.gardenlet.shoot.main.tasks import (
 )
 from components import kube_apiserver, kube_controller_manager
 from components.resource_manager import shoot as resource_manager
+from components.results import ADDRESS
 
-_AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
 
-
-def _removes(its_id: str, name: str, run: Run, after: list[str]) -> Task[ShootOperation]:
-    return Task(its_id, name, run, after=after, retry=ONCE)
+def _removes(its_id: str, name: str, run: Run, after: list[str], **results: Any) -> Task[ShootOperation]:
+    """Args: results: those that it provides or reads, as for `Task`."""
+    return Task(its_id, name, run, after=after, retry=ONCE, **results)
 
 
 DELETE: Graph[ShootOperation] = Graph(
@@ -87,26 +89,30 @@ DELETE: Graph[ShootOperation] = Graph(
         _removes(
             "extensions-before",
             "Deleting extension resources before kube-apiserver",
-            extensions.deletes(Stage.BEFORE_API_SERVER),
+            lambda operation: extensions.delete(operation, Stage.BEFORE_API_SERVER),
             ["managed-resources-gone"],
+            provides=EXTENSIONS_BEFORE,
         ),
         _removes(
             "extensions-before-gone",
             "Waiting until extension resources that should be handled before kube-apiserver have been deleted",
-            extensions.waits_until_gone(Stage.BEFORE_API_SERVER),
+            extensions.waits_until_gone(EXTENSIONS_BEFORE),
             ["extensions-before"],
+            reads=[EXTENSIONS_BEFORE],
         ),
         _removes(
             "stale-extensions",
             "Deleting stale extension resources",
             extensions.delete_stale,
             ["managed-resources-gone"],
+            provides=STALE_EXTENSIONS,
         ),
         _removes(
             "stale-extensions-gone",
             "Waiting until all stale extension resources have been deleted",
-            extensions.wait_until_stale_are_gone,
+            extensions.waits_until_gone(STALE_EXTENSIONS),
             ["stale-extensions"],
+            reads=[STALE_EXTENSIONS],
         ),
         *workers.CONTROL_PLANE_GONE,
         _removes(
@@ -120,14 +126,16 @@ DELETE: Graph[ShootOperation] = Graph(
         _removes(
             "extensions-after",
             "Deleting extension resources after kube-apiserver",
-            extensions.deletes(*_AFTER),
+            lambda operation: extensions.delete(operation, Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
             ["api-server-gone"],
+            provides=EXTENSIONS_AFTER,
         ),
         _removes(
             "extensions-after-gone",
             "Waiting until extension resources that should be handled after kube-apiserver have been deleted",
-            extensions.waits_until_gone(*_AFTER),
+            extensions.waits_until_gone(EXTENSIONS_AFTER),
             ["extensions-after"],
+            reads=[EXTENSIONS_AFTER],
         ),
         destroys(kube_controller_manager.COMPONENT, ["api-server-gone"]),
         destroys(resource_manager.COMPONENT, ["api-server-gone"]),
@@ -136,6 +144,7 @@ DELETE: Graph[ShootOperation] = Graph(
             "Destroying external domain DNS record",
             exposure.remove_external_name,
             ["api-server-gone"],
+            reads=[ADDRESS],
         ),
         Task(
             "names-at-gateway-gone",
@@ -158,6 +167,7 @@ DELETE: Graph[ShootOperation] = Graph(
             "Destroying internal domain DNS record",
             exposure.remove_internal_name,
             ["external-name", "service-gone", "extensions-after-gone", "infrastructure-gone"],
+            reads=[ADDRESS],
         ),
         _removes(
             "referenced-gone",

@@ -9,6 +9,10 @@ from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import exposure, extensions, hibernation
+from components import kube_apiserver, kube_controller_manager
+from components.resource_manager import shoot as resource_manager
+from components.results import ADDRESS
+from components.sample import results_of
 
 _awake_or_no_waiting = _any(_awake, _no_waiting)
 
@@ -44,6 +48,7 @@ HIBERNATION: list[Task[ShootOperation]] = [
         ],
         unless=_awake,
         retry=ONCE,
+        reads=results_of(kube_apiserver.COMPONENT, kube_controller_manager.COMPONENT, resource_manager.COMPONENT),
     ),
     Task(
         "extensions-hibernate-after",
@@ -67,6 +72,7 @@ HIBERNATION: list[Task[ShootOperation]] = [
         after=["sleep"],
         unless=_awake,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
     Task(
         "remove-internal-name",
@@ -75,5 +81,6 @@ HIBERNATION: list[Task[ShootOperation]] = [
         after=["sleep"],
         unless=_awake,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
 ]

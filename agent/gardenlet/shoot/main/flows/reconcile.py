@@ -14,6 +14,7 @@ from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
 from agent.gardenlet.shoot.main.flows.when import not_built as _not_built
 from agent.gardenlet.shoot.main.flows.when import not_restored as _not_restored
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import CLUSTER, HAS_TOKEN, STALE_EXTENSIONS
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     backup,
@@ -28,6 +29,7 @@ from agent.gardenlet.shoot.main.tasks import (
     snapshots,
 )
 from components.registry import COMPONENTS
+from components.results import ADDRESS, CLUSTER_IP, NAMESPACE
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 
@@ -37,9 +39,16 @@ _LONG = Retry(within=600.0)
 _Task = Task[ShootOperation]
 
 _FOUNDATION: list[_Task] = [
-    Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace),
+    Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace, provides=NAMESPACE),
     Task("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, after=["namespace"]),
-    Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
+    Task(
+        "secrets",
+        "Initializing secrets management",
+        foundation.secrets,
+        after=["namespace"],
+        provides=CLUSTER,
+        reads=[CLUSTER],
+    ),
     Task("referenced", "Deploying referenced resources", foundation.referenced, after=["namespace"]),
     *workers.BEFORE_API_SERVER,
 ]
@@ -50,6 +59,7 @@ _EXPOSURE: list[_Task] = [
         "Deploying Kubernetes API server service in the Seed cluster",
         exposure.service,
         after=["namespace", "identity", "infrastructure-ready"],
+        provides=CLUSTER_IP,
     ),
     Task(
         "address",
@@ -57,6 +67,8 @@ _EXPOSURE: list[_Task] = [
         exposure.wait_for_address,
         after=["service"],
         unless=_asleep,
+        provides=ADDRESS,
+        reads=[NAMESPACE],
     ),
     Task(
         "names-at-gateway",
@@ -64,6 +76,7 @@ _EXPOSURE: list[_Task] = [
         exposure.names_at_gateway,
         after=["service"],
         unless=_any(_asleep, _no_gateways),
+        reads=[NAMESPACE, CLUSTER_IP],
     ),
     Task(
         "advertised",
@@ -72,6 +85,7 @@ _EXPOSURE: list[_Task] = [
         after=["address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
     Task(
         "internal-name",
@@ -80,6 +94,7 @@ _EXPOSURE: list[_Task] = [
         after=["referenced", "address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
     Task(
         "external-name",
@@ -88,6 +103,7 @@ _EXPOSURE: list[_Task] = [
         after=["referenced", "address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
 ]
 
@@ -212,6 +228,8 @@ _ACCESS: list[_Task] = [
         shoot_objects.access,
         after=["secrets", "resource-manager-ready", "address", "renew-tokens"],
         unless=_asleep,
+        provides=HAS_TOKEN,
+        reads=[ADDRESS],
     ),
     Task(
         "connection",
@@ -220,6 +238,7 @@ _ACCESS: list[_Task] = [
         after=["api-server-ready", "access", "internal-name", "names-at-gateway"],
         unless=_asleep,
         retry=Retry(within=120.0),
+        reads=[HAS_TOKEN],
     ),
     Task(
         "restart",
@@ -293,12 +312,14 @@ _IN_CLUSTER: list[_Task] = [
         "Deleting stale extension resources",
         extensions.delete_stale,
         after=["connection"],
+        provides=STALE_EXTENSIONS,
     ),
     Task(
         "stale-extensions-gone",
         "Waiting until stale extension resources are deleted",
-        extensions.wait_until_stale_are_gone,
+        extensions.waits_until_gone(STALE_EXTENSIONS),
         after=["stale-extensions"],
+        reads=[STALE_EXTENSIONS],
         unless=_asleep_or_no_waiting,
         retry=ONCE,
     ),

@@ -1,8 +1,9 @@
 """Additional tasks in the flows of a Shoot with workers: its provider, its machines, and pods."""
 
 from collections.abc import Collection
+from functools import partial
+from typing import Any
 
-from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, WORKER
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.components import removes, stops, tasks_of
 from agent.gardenlet.shoot.main.flows.when import (
@@ -17,21 +18,25 @@ from agent.gardenlet.shoot.main.flows.when import (
 )
 from agent.gardenlet.shoot.main.flows.when import for_workers as _task
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import STALE_SYSTEMS, SYSTEMS, WORKER_GOING
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
-    container_runtimes,
     extensions,
     infrastructure,
+    requests,
     workers,
 )
 from components import machine_controllers
 from components.registry import ON_NODES
+from components.results import ADDRESS, INFRASTRUCTURE, WORKER
 
 _SHORT = Retry()
 
 
-def _wait(its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves) -> Task[ShootOperation]:
-    return _task(its_id, name, run, after, *unless, retry=ONCE)
+def _wait(
+    its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, **results: Any
+) -> Task[ShootOperation]:
+    return _task(its_id, name, run, after, *unless, retry=ONCE, **results)
 
 
 BEFORE_API_SERVER = [
@@ -44,14 +49,15 @@ BEFORE_API_SERVER = [
     _task(
         "infrastructure",
         "Deploying Shoot infrastructure",
-        infrastructure.infrastructure,
+        partial(requests.deploy, requests=infrastructure.INFRASTRUCTURE),
         ["credentials", "secrets", "referenced"],
     ),
     _wait(
         "infrastructure-ready",
         "Waiting until shoot infrastructure has been reconciled",
-        infrastructure.wait_for_infrastructure,
+        partial(requests.wait_for_one, requests=infrastructure.INFRASTRUCTURE),
         ["infrastructure"],
+        provides=INFRASTRUCTURE,
     ),
 ]
 
@@ -73,11 +79,12 @@ AFTER_API_SERVER = [
         "Deploying shoot control plane components",
         infrastructure.control_plane,
         ["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
+        reads=[INFRASTRUCTURE],
     ),
     _wait(
         "control-plane-ready",
         "Waiting until shoot control plane has been reconciled",
-        infrastructure.is_answered(CONTROL_PLANE),
+        partial(requests.wait, requests=infrastructure.CONTROL_PLANE),
         ["control-plane"],
         no_waiting,
     ),
@@ -94,18 +101,21 @@ AFTER_API_SERVER = [
         "Deploying operating system specific configuration for shoot workers",
         workers.systems,
         ["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
+        reads=[ADDRESS],
     ),
     _wait(
         "systems-ready",
         "Waiting until operating system configurations for worker nodes have been reconciled",
         workers.wait_for_systems,
         ["systems"],
+        provides=SYSTEMS,
     ),
     _task(
         "stale-systems",
         "Delete stale operating system config resources",
-        workers.delete_stale_systems,
+        partial(requests.delete_stale, requests=workers.SYSTEMS),
         ["systems-ready"],
+        provides=STALE_SYSTEMS,
     ),
     _wait(
         "stale-systems-gone",
@@ -114,17 +124,18 @@ AFTER_API_SERVER = [
         ["stale-systems"],
         asleep,
         no_waiting,
+        reads=[STALE_SYSTEMS],
     ),
     _task(
         "network",
         "Deploying shoot network plugin",
-        infrastructure.network,
+        partial(requests.deploy, requests=infrastructure.NETWORK),
         ["referenced", "resource-manager-ready", "systems-ready", "scheduler", "namespaces-ready"],
     ),
     _wait(
         "network-ready",
         "Waiting until shoot network plugin has been reconciled",
-        infrastructure.is_answered(NETWORK),
+        partial(requests.wait, requests=infrastructure.NETWORK),
         ["network"],
         no_waiting,
     ),
@@ -135,24 +146,25 @@ AFTER_API_SERVER = [
         workers.node_agents,
         ["resource-manager-ready", "identity", "systems-ready"],
         asleep,
+        reads=[SYSTEMS],
     ),
     _task(
         "runtimes",
         "Deploying container runtime resources",
-        container_runtimes.deploy,
+        partial(requests.deploy, requests=infrastructure.CONTAINER_RUNTIMES),
         ["referenced", "connection"],
     ),
     _wait(
         "runtimes-ready",
         "Waiting until container runtime resources are ready",
-        container_runtimes.wait,
+        partial(requests.wait, requests=infrastructure.CONTAINER_RUNTIMES),
         ["runtimes"],
         no_waiting,
     ),
     _wait(
         "stale-runtimes",
         "Deleting stale container runtime resources",
-        container_runtimes.remove_stale,
+        partial(requests.remove_stale, requests=infrastructure.CONTAINER_RUNTIMES),
         ["connection"],
     ),
     # --- machines
@@ -160,15 +172,17 @@ AFTER_API_SERVER = [
     _task(
         "worker",
         "Configuring shoot worker pools",
-        workers.deploy,
+        partial(requests.deploy, requests=workers.WORKER),
         ["machine-controller-manager", "node-agents"],
+        reads=[INFRASTRUCTURE, SYSTEMS],
     ),
     _wait(
         "machine-deployments",
         "Waiting until worker resource status is updated with latest machine deployments",
-        workers.wait_for_machine_deployments,
+        partial(requests.wait_for_one, requests=workers.WORKER),
         ["worker"],
         asleep,
+        provides=WORKER,
     ),
     _task(
         "extensions-after-worker",
@@ -186,7 +200,7 @@ AFTER_API_SERVER = [
     _wait(
         "worker-ready",
         "Waiting until shoot worker nodes have been reconciled",
-        infrastructure.is_answered(WORKER),
+        partial(requests.wait, requests=workers.WORKER),
         ["worker", "machine-deployments", "node-agents"],
         no_waiting,
     ),
@@ -208,6 +222,7 @@ AFTER_API_SERVER = [
         ["worker-ready", "tunnel"],
         asleep,
         no_waiting,
+        reads=[SYSTEMS],
     ),
 ]
 
@@ -224,25 +239,31 @@ BEFORE_SLEEP = (
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
     _task(
-        "network-gone", "Destroying shoot network plugin", infrastructure.is_removed(NETWORK), ["workloads"], retry=ONCE
+        "network-gone",
+        "Destroying shoot network plugin",
+        partial(requests.remove, requests=infrastructure.NETWORK),
+        ["workloads"],
+        retry=ONCE,
     ),
     _task(
         "worker",
         "Destroying shoot workers",
-        workers.remove,
+        workers.delete,
         ["network-gone", "machine-controller-manager", "autoscaler-gone"],
         retry=ONCE,
+        provides=WORKER_GOING,
     ),
     _wait(
         "worker-gone",
         "Waiting until shoot worker nodes have been terminated",
         workers.wait_until_gone,
         ["worker"],
+        reads=[WORKER_GOING],
     ),
     _wait(
         "systems-gone",
         "Deleting operating system config resources",
-        workers.remove_systems,
+        partial(requests.remove, requests=workers.SYSTEMS),
         ["worker-gone"],
     ),
 ]
@@ -250,13 +271,13 @@ CONTROL_PLANE_GONE = [
     _wait(
         "runtimes-gone",
         "Deleting container runtime resources",
-        container_runtimes.remove,
+        partial(requests.remove, requests=infrastructure.CONTAINER_RUNTIMES),
         ["managed-resources-gone"],
     ),
     _wait(
         "control-plane-gone",
         "Destroying shoot control plane",
-        infrastructure.is_removed(CONTROL_PLANE),
+        partial(requests.remove, requests=infrastructure.CONTROL_PLANE),
         ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
     ),
 ]
@@ -264,7 +285,7 @@ INFRASTRUCTURE_GONE = [
     _wait(
         "infrastructure-gone",
         "Destroying shoot infrastructure",
-        infrastructure.is_removed(INFRASTRUCTURE),
+        partial(requests.remove, requests=infrastructure.INFRASTRUCTURE),
         ["api-server-gone", "control-plane-gone"],
     ),
 ]

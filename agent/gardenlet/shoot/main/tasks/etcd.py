@@ -5,6 +5,7 @@ import base64
 
 from agent.gardenlet.extension_objects.kinds import ETCD
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import etcd, shoot_backup_entry
 from components.control_plane import etcd_members
@@ -121,10 +122,7 @@ async def destroy(operation: ShootOperation) -> None:
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
     """
-    going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
-    for name, expected_uid in going.items():
-        if expected_uid:
-            await operation.extensions.wait_until_gone(ETCD, name, expected_uid=expected_uid)
+    await requests.remove_named(operation, ETCD, _names(operation))
 
 
 def _names(operation: ShootOperation) -> list[Key]:

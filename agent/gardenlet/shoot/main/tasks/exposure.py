@@ -13,6 +13,7 @@ from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.load_balancers import published
 from components import dns_records, kube_apiserver, shoot_exposure
 from components.dns_records import EXTERNAL, INTERNAL
+from components.results import ADDRESS, CLUSTER_IP, NAMESPACE, Address
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
 from kube.objects import Key, Object, key, mapping, spec, text, uid
@@ -26,8 +27,8 @@ _TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExterna
 _SECRET, _RECORD = "dns-record-secret-{}", "dns-record-{}"
 
 
-async def service(operation: ShootOperation) -> None:
-    """Deploy the Service of the API server.
+async def service(operation: ShootOperation) -> str:
+    """Deploy the Service of the API server, and return its address.
 
     Raises:
         ComponentError: the objects could not be written or removed.
@@ -36,14 +37,12 @@ async def service(operation: ShootOperation) -> None:
     if not operation.config.has_gateways:
         wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
     await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
-    if operation.is_asleep or operation.config.has_gateways:  # otherwise read by wait_for_address
-        name = key(wanted)
-        live = await operation.seed.client.get(SERVICES, name)
-        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
+    live = await operation.seed.client.get(SERVICES, key(wanted))
+    return text(spec(live).get("clusterIP"))
 
 
-async def wait_for_address(operation: ShootOperation) -> None:
-    """Wait for the address of the load balancer, and note it.
+async def wait_for_address(operation: ShootOperation) -> Address:
+    """Wait for the address of the load balancer, and return it.
 
     Raises:
         NotInTimeError: the wait timed out.
@@ -54,7 +53,7 @@ async def wait_for_address(operation: ShootOperation) -> None:
     elif gateway is not None:
         name = Key(gateway.namespace, gateway.service)
     else:
-        return
+        return Address()
     live = await operation.waiting.until_ready(
         SERVICES,
         name,
@@ -62,9 +61,7 @@ async def wait_for_address(operation: ShootOperation) -> None:
         seconds=_SERVICE_SECONDS,
         report=waits_for,
     )
-    if not operation.config.has_gateways:
-        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
-    operation.found.address, operation.found.port = published(live, kube_apiserver.PORT)
+    return Address(*published(live, kube_apiserver.PORT))
 
 
 def _no_address(live: Object | None) -> str:
@@ -78,9 +75,9 @@ async def names_at_gateway(operation: ShootOperation) -> None:
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
     values = shoot_exposure.Values(
         namespace=operation.technical_id,
-        namespace_uid=operation.found.namespace_uid,
+        namespace_uid=operation.results[NAMESPACE].uid,
         hosts=hosts,
-        address=operation.found.cluster_ip,
+        address=operation.results[CLUSTER_IP],
         gateway_namespace=gateway.namespace,
         gateway=gateway.labels,
     )
@@ -100,7 +97,7 @@ async def advertise(operation: ShootOperation) -> None:
     """Write the advertised addresses to the status."""
     external = operation.external.host if operation.external else ""
     addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
-    if operation.found.port != kube_apiserver.PORT:
+    if operation.results[ADDRESS].port != kube_apiserver.PORT:
         addresses = [{**each, "url": operation.inputs().url} if each["name"] != _ISSUER else each for each in addresses]
     await operation.statuses.update(operation.shoot, lambda status: {**status, "advertisedAddresses": addresses})
 
@@ -127,7 +124,7 @@ async def external_name(operation: ShootOperation) -> None:
 
 async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
     """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
-    if served is None or not operation.found.address:
+    if served is None or not operation.results[ADDRESS].host:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
@@ -143,7 +140,7 @@ def _values(operation: ShootOperation, role: str, served: Served) -> dns_records
         shoot=operation.name.name,
         role=role,
         host=served.host,
-        addresses=[operation.found.address],
+        addresses=[operation.results[ADDRESS].host],
         provider=served.provider,
         credentials={name: base64.b64decode(value) for name, value in served.credentials.items()},
         zone=served.zone,

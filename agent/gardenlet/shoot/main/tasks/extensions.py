@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from agent.gardenlet.extension_objects.kinds import EXTENSION, Kind
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.rules.extensions import Extension, Stage, wanted
-from gardener.api.extensions import EXTENSIONS
-from kube.objects import Key, key
-from kube.runtime.client import Form, Selection
+from agent.gardenlet.shoot.main.tasks import requests
+from components.results import Result
+from kube.objects import Key
 
 Run = Callable[[ShootOperation], Awaitable[None]]
 
@@ -28,62 +29,33 @@ def waits(*stages: Stage) -> Run:
     return run
 
 
-def deletes(*stages: Stage) -> Run:
-    """Return a task that deletes the extensions with these stages of deletion."""
+async def delete(operation: ShootOperation, *stages: Stage) -> Going:
+    """Delete the Extensions with these stages of deletion, without waiting."""
+    extensions = _wanted(operation).values()
+    names = [each.key(operation.technical_id) for each in extensions if each.deleted in stages]
+    return await requests.delete(operation, EXTENSION, names)
+
+
+async def delete_stale(operation: ShootOperation) -> Going:
+    """Delete Extensions that the Shoot does not request, without waiting."""
+    return await requests.delete(operation, EXTENSION, await stale(operation))
+
+
+def waits_until_gone(result: Result[Going]) -> Run:
+    """Return a task that waits until the Extensions that an earlier task has deleted are gone."""
 
     async def run(operation: ShootOperation) -> None:
-        await _delete(operation, _going(operation, stages))
+        await requests.wait_until_gone(operation, EXTENSION, operation.results[result])
 
     return run
-
-
-def waits_until_gone(*stages: Stage) -> Run:
-    async def run(operation: ShootOperation) -> None:
-        await _wait_until_gone(operation, _going(operation, stages))
-
-    return run
-
-
-async def delete_stale(operation: ShootOperation) -> None:
-    """Delete Extensions that the Shoot does not request."""
-    operation.found.stale = await stale(operation)
-    await _delete(operation, operation.found.stale)
-
-
-async def wait_until_stale_are_gone(operation: ShootOperation) -> None:
-    """Wait until the stale Extensions are gone.
-
-    Raises:
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    await _wait_until_gone(operation, operation.found.stale)
 
 
 async def stale(operation: ShootOperation) -> list[Key]:
     """Extensions that the Shoot does not request."""
-    if operation.found.has_new_namespace:
+    if operation.has_new_namespace:
         return []
     keeps = {each.key(operation.technical_id) for each in _wanted(operation).values()}
-    selection = Selection(namespace=operation.technical_id)
-    return [
-        key(each)
-        for each in await operation.seed.client.list(EXTENSIONS, selection, form=Form.METADATA)
-        if key(each) not in keeps
-    ]
-
-
-async def _delete(operation: ShootOperation, names: Collection[Key]) -> None:
-    uids = await asyncio.gather(*(operation.extensions.delete(EXTENSION, each) for each in names))
-    operation.found.going.update(zip(names, uids, strict=True))
-
-
-async def _wait_until_gone(operation: ShootOperation, names: Collection[Key]) -> None:
-    going, wait = operation.found.going, operation.extensions.wait_until_gone
-    await asyncio.gather(*(wait(EXTENSION, each, expected_uid=going.get(each, "")) for each in names))
-
-
-def _going(operation: ShootOperation, stages: Collection[Stage]) -> list[Key]:
-    return [each.key(operation.technical_id) for each in _wanted(operation).values() if each.deleted in stages]
+    return [each for each in await requests.existing(operation, EXTENSION) if each not in keeps]
 
 
 def _wanted(operation: ShootOperation) -> dict[str, Extension]:

@@ -8,12 +8,14 @@ from ipaddress import ip_network
 from agent.gardenlet.secrets_manager import UseOfOld
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import kube_apiserver, referenced_resources, registry, shoot_namespace
 from components.control_plane import etcd_members
+from components.results import Namespace
 from components.secrets import persisted, published, tables
 from components.secrets.configs import Config
 from components.secrets.rotation import Old
@@ -35,7 +37,7 @@ from kube.runtime.controller import ReconcileError
 _ZONE = "topology.kubernetes.io/zone"
 
 
-async def namespace(operation: ShootOperation) -> None:
+async def namespace(operation: ShootOperation) -> Namespace:
     """Create or update the namespace.
 
     Raises:
@@ -43,7 +45,7 @@ async def namespace(operation: ShootOperation) -> None:
     """
     client = operation.seed.client
     live = await client.find(NAMESPACES, operation.technical_id)
-    operation.found.zones = zones = shoot_namespace.zones_of(
+    zones = shoot_namespace.zones_of(
         operation.shoot,
         operation.seed_object,
         live=live,
@@ -58,11 +60,9 @@ async def namespace(operation: ShootOperation) -> None:
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
     made = await share(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
-    operation.found.namespace_uid = uid(made)
     if live is None:
-        operation.found.has_new_namespace = True
-        operation.keys.expect_none_of_others()
-        operation.shoots.expect_none(operation.technical_id)
+        operation.expect_none()
+    return Namespace(uid(made), zones)
 
 
 async def _zones_of_volumes(operation: ShootOperation) -> list[str]:
@@ -94,8 +94,8 @@ async def cluster_identity(operation: ShootOperation) -> None:
 # --- Secrets
 
 
-async def secrets(operation: ShootOperation) -> None:
-    """Generate or find all keys, tokens and certificates, and publish those for users.
+async def secrets(operation: ShootOperation) -> Object | None:
+    """Generate or find all keys, tokens and certificates, publish those for users, and return the Cluster object.
 
     Raises: SecretsError, ReconcileError, KubeError.
     """
@@ -132,10 +132,10 @@ async def secrets(operation: ShootOperation) -> None:
     )
     await _ssh_keypairs(operation)
     await _observer(operation, was_there=was_monitored)
-    if operation.found.cluster is not None:
-        operation.found.cluster = await cluster_objects.name_token_kubeconfig(
-            operation.seed.client, operation.found.cluster, name_of(operation, tables.TOKEN_KUBECONFIG)
-        )
+    if (shown := operation.results[CLUSTER]) is None:
+        return None
+    secret = name_of(operation, tables.TOKEN_KUBECONFIG)
+    return await cluster_objects.name_token_kubeconfig(operation.seed.client, shown, secret)
 
 
 async def _ssh_keypairs(operation: ShootOperation) -> None:

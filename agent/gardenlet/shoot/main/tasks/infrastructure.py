@@ -1,31 +1,25 @@
 """Provider resources of a Shoot with workers: credentials, infrastructure, provider control plane, and network."""
 
 import base64
-from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
-from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
+from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.components import known
-from components import identity_credentials, shoot_infrastructure
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
+from components import container_runtimes, identity_credentials, results, shoot_infrastructure
+from components.results import Results
 from components.secrets import tables
 from components.secrets.configs import RSA_PUBLIC_KEY
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
-from kube.objects import Key, Object, mapping, spec, string_map, text
+from kube.objects import Key, Object, key, mapping, spec, string_map, text
 from kube.resources import SECRETS
 
-INFRASTRUCTURE_TASK = "deployInfrastructure"
 _TOKEN_SECONDS = 120.0
-
-Run = Callable[[ShootOperation], Awaitable[None]]
-
-
-def _name(operation: ShootOperation) -> Key:
-    return Key(operation.technical_id, operation.name.name)
 
 
 # --- credentials
@@ -99,67 +93,34 @@ async def remove_bastions(operation: ShootOperation) -> None:
     await bastions.delete(garden, await bastions.of(garden, operation.shoot))
 
 
-async def infrastructure(operation: ShootOperation) -> None:
-    """Write the Infrastructure; reconcile it if changed, requested, or the Shoot has failed.
-
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    wanted = shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))
-    has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
-    await operation.ask(INFRASTRUCTURE, wanted, is_demanded=has_failed or operation.is_asked(INFRASTRUCTURE_TASK))
+def _has_failed(operation: ShootOperation) -> bool:
+    return last_operation(operation.shoot).get("state") == operations.FAILED
 
 
-async def wait_for_infrastructure(operation: ShootOperation) -> None:
-    """Wait for the Infrastructure, and note it.
+def _infrastructure(operation: ShootOperation) -> list[Object]:
+    return [shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))]
 
-    Raises:
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    operation.found.infrastructure = await operation.until_answered(INFRASTRUCTURE, _name(operation))
-    await operation.task_done(INFRASTRUCTURE_TASK)
+
+INFRASTRUCTURE = Requests(
+    kind=kinds.INFRASTRUCTURE, manifests=_infrastructure, task="deployInfrastructure", is_demanded=_has_failed
+)
+CONTROL_PLANE = Requests(
+    kind=kinds.CONTROL_PLANE, manifests=lambda operation: [shoot_infrastructure.control_plane(operation.inputs())]
+)
+NETWORK = Requests(kind=kinds.NETWORK, manifests=lambda operation: [shoot_infrastructure.network(operation.inputs())])
+CONTAINER_RUNTIMES = Requests(
+    kind=kinds.CONTAINER_RUNTIME,
+    manifests=lambda operation: container_runtimes.objects(operation.shoot, operation.technical_id),
+    names=lambda operation: [
+        key(each).name for each in container_runtimes.objects(operation.shoot, operation.technical_id)
+    ],
+)
 
 
 async def control_plane(operation: ShootOperation) -> None:
     """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
-    if not operation.found.infrastructure:
-        name = _name(operation)
+    if not operation.results[results.INFRASTRUCTURE]:
+        name = Key(operation.technical_id, operation.name.name)
         live = await operation.seed.client.find(INFRASTRUCTURES, name)
-        operation.found.infrastructure = live or {}
-    await operation.ask(CONTROL_PLANE, shoot_infrastructure.control_plane(operation.inputs()))
-
-
-async def network(operation: ShootOperation) -> None:
-    """Write the Network.
-
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    with known():
-        wanted = shoot_infrastructure.network(operation.inputs())
-    await operation.ask(NETWORK, wanted)
-
-
-# --- kinds with one object per Shoot
-
-
-def is_answered(kind: Kind) -> Run:
-    """Return a task that waits for the extension. It raises ExtensionError, KubeError."""
-
-    async def run(operation: ShootOperation) -> None:
-        await operation.until_answered(kind, _name(operation))
-
-    return run
-
-
-def is_removed(kind: Kind) -> Run:
-    """Return a task that deletes the object, and waits until it is gone. It raises ExtensionError, KubeError."""
-
-    async def run(operation: ShootOperation) -> None:
-        expected_uid = await operation.extensions.delete(kind, _name(operation))
-        if expected_uid:
-            await operation.extensions.wait_until_gone(kind, _name(operation), expected_uid=expected_uid)
-
-    return run
+        operation = replace(operation, results=Results({results.INFRASTRUCTURE: live or {}}))
+    await deploy(operation, CONTROL_PLANE)

@@ -14,6 +14,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
+from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
 from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
@@ -38,7 +39,7 @@ from kube.objects import (
 )
 from kube.paths import at
 from kube.resources import NAMESPACES
-from kube.runtime.client import Client, Form, Selection
+from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
 
@@ -159,18 +160,12 @@ async def migrate_extensions(operation: ShootOperation) -> None:
 
 
 async def _migrate(operation: ShootOperation, kind: Kind) -> None:
-    await asyncio.gather(*(_migrate_one(operation, kind, key(each)) for each in await _all(operation, kind)))
+    await asyncio.gather(*(_migrate_one(operation, kind, each) for each in await requests.existing(operation, kind)))
 
 
 async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None:
     if requested := await operation.extensions.migrate(kind, name):
         await operation.extensions.wait_until_migrated(requested)
-
-
-async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
-    """Objects of a kind from the API server; empty if it does not serve the kind."""
-    selection = Selection(namespace=operation.technical_id)
-    return await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
 
 
 async def delete_extensions_before(operation: ShootOperation) -> None:
@@ -179,14 +174,15 @@ async def delete_extensions_before(operation: ShootOperation) -> None:
     later = {each.key(operation.technical_id) for each in registered if each.migrated is not Stage.BEFORE_API_SERVER}
     for kind in _MOVED:
         if kind is not kinds.INFRASTRUCTURE:
-            left = [key(each) for each in await _all(operation, kind)]
-            await _delete(operation, kind, [each for each in left if kind is not kinds.EXTENSION or each not in later])
+            kept = later if kind is kinds.EXTENSION else ()
+            left = [each for each in await requests.existing(operation, kind) if each not in kept]
+            await requests.remove_named(operation, kind, left)
 
 
 async def delete_extensions_after(operation: ShootOperation) -> None:
     """Delete the remaining Extensions and Infrastructures. Raises ExtensionError, KubeError."""
     for kind in (kinds.EXTENSION, kinds.INFRASTRUCTURE):
-        await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
+        await requests.remove_named(operation, kind, await requests.existing(operation, kind))
 
 
 async def move_names(operation: ShootOperation) -> None:
@@ -197,13 +193,7 @@ async def move_names(operation: ShootOperation) -> None:
     """
     kind = kinds.DNS_RECORD
     await _migrate(operation, kind)
-    await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
-
-
-async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> None:
-    """Delete objects, and wait; the resources they represent stay, since their extensions have released them."""
-    await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
-    await asyncio.gather(*(operation.extensions.wait_until_gone(kind, each) for each in names))
+    await requests.remove_named(operation, kind, await requests.existing(operation, kind))
 
 
 # --- backups

@@ -1,0 +1,103 @@
+"""Objects that extensions respond to: one definition for each kind, from which its tasks are derived."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import Going
+from agent.gardenlet.shoot.main.tasks.components import known
+from kube.objects import Key, Object, key
+from kube.runtime.client import Form, Selection
+
+
+def _of_shoot(operation: ShootOperation) -> Iterable[str]:
+    return [operation.name.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Requests:
+    """Attributes:
+    manifests: makes the desired objects.
+    names: of the desired objects; by default one with the name of the Shoot.
+    task: of the annotation of the Shoot; requests a reconciliation even if nothing has changed.
+    is_demanded: whether to request one in other cases.
+    """
+
+    kind: Kind
+    manifests: Callable[[ShootOperation], Iterable[Object]]
+    names: Callable[[ShootOperation], Iterable[str]] = _of_shoot
+    task: str = ""
+    is_demanded: Callable[[ShootOperation], bool] = lambda _: False
+
+    def keys(self, operation: ShootOperation) -> list[Key]:
+        return [Key(operation.technical_id, each) for each in self.names(operation)]
+
+
+async def deploy(operation: ShootOperation, requests: Requests) -> None:
+    """Write the objects.
+
+    Raises:
+        ReconcileError: an input is missing or invalid, or an object could not be written.
+        ExtensionError: an object of the same name is being deleted, and is not gone in time.
+    """
+    is_demanded = requests.is_demanded(operation) or operation.is_asked(requests.task)
+    with known():
+        wanted = [*requests.manifests(operation)]
+    await asyncio.gather(*(operation.ask(requests.kind, each, is_demanded=is_demanded) for each in wanted))
+
+
+async def wait(operation: ShootOperation, requests: Requests) -> list[Object]:
+    """Wait until the extensions have responded, and return the objects. Raises ExtensionError, KubeError."""
+    answers = (operation.until_answered(requests.kind, each) for each in requests.keys(operation))
+    found = await asyncio.gather(*answers)
+    await operation.task_done(requests.task)
+    return found
+
+
+async def wait_for_one(operation: ShootOperation, requests: Requests) -> Object:
+    """Wait as `wait` does for the only object, and return it."""
+    (found,) = await wait(operation, requests)
+    return found
+
+
+async def remove(operation: ShootOperation, requests: Requests) -> None:
+    """Delete all objects of the kind, and wait until they are gone. Raises ExtensionError, KubeError."""
+    await remove_named(operation, requests.kind, await existing(operation, requests.kind))
+
+
+async def remove_stale(operation: ShootOperation, requests: Requests) -> None:
+    """Delete objects of the kind that are no longer desired, and wait. Raises ExtensionError, KubeError."""
+    await wait_until_gone(operation, requests.kind, await delete_stale(operation, requests))
+
+
+async def delete_stale(operation: ShootOperation, requests: Requests) -> Going:
+    """Delete objects of the kind that are no longer desired, without waiting."""
+    found, keeps = await existing(operation, requests.kind), requests.keys(operation)
+    return await delete(operation, requests.kind, [each for each in found if each not in keeps])
+
+
+async def remove_named(operation: ShootOperation, kind: Kind, names: Collection[Key]) -> None:
+    """Delete objects, and wait until they are gone. Raises ExtensionError, KubeError."""
+    await wait_until_gone(operation, kind, await delete(operation, kind, names))
+
+
+async def existing(operation: ShootOperation, kind: Kind) -> list[Key]:
+    """Objects of the kind, from the API server; empty if it does not serve the kind."""
+    selection = Selection(namespace=operation.technical_id)
+    found = await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
+    return [key(each) for each in found]
+
+
+async def delete(operation: ShootOperation, kind: Kind, names: Collection[Key]) -> Going:
+    """Delete objects without waiting."""
+    uids = await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
+    return dict(zip(names, uids, strict=True))
+
+
+async def wait_until_gone(operation: ShootOperation, kind: Kind, going: Going) -> None:
+    """Wait until deleted objects are gone. Raises ExtensionError, KubeError."""
+    wait = partial(operation.extensions.wait_until_gone, kind)
+    await asyncio.gather(*(wait(name, expected_uid=uid) for name, uid in going.items() if uid))
