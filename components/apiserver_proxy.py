@@ -12,6 +12,7 @@ from components.component import ON_NODES, Component
 from components.inputs import Inputs
 from components.namespaces import KUBE_SYSTEM
 from components.parts import made
+from components.results import CLUSTER_IP
 from components.shoot_pods import (
     CRITICAL,
     FROM_SEED,
@@ -259,4 +260,4 @@ def _proxy(inputs: Inputs) -> Object:
     return made_container
 
 
-COMPONENT = Component(name=NAME, title=NAME, contents=_contents, after=[*ON_NODES, "identity"])
+COMPONENT = Component(name=NAME, title=NAME, contents=_contents, results=[CLUSTER_IP], after=[*ON_NODES, "identity"])

@@ -7,6 +7,7 @@ from components.component import ON_NODES, Component, Read
 from components.inputs import Inputs
 from components.namespaces import KUBE_SYSTEM
 from components.parts import disruption_budget, made
+from components.results import INFRASTRUCTURE
 from components.shoot_pods import SYSTEM_COMPONENT
 from components.workloads import container, deployment, service
 from gardener import keys
@@ -207,6 +208,7 @@ COMPONENT = Component(
     contents=_contents,
     reads={NAME: Read(DEPLOYMENTS, Key(KUBE_SYSTEM, NAME))},
     task="dns",
+    results=[INFRASTRUCTURE],
     after=[*ON_NODES, "systems-ready"],
     carries_out=_RESTART,
 )

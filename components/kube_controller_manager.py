@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from components import kube_apiserver
 from components.access import cluster_role_binding
-from components.component import OF_DEPLOYMENT, Component
+from components.component import OF_DEPLOYMENT, Component, always
 from components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CIPHER_SUITES,
@@ -216,4 +216,5 @@ COMPONENT = Component(
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
+    is_required=always,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import yaml
 
 from components.access import cluster_role_binding
-from components.component import OF_DEPLOYMENT, Component
+from components.component import OF_DEPLOYMENT, Component, always
 from components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -169,4 +169,5 @@ COMPONENT = Component(
     has_bundles=True,
     after=["secrets", "resource-manager-ready"],
     is_left_asleep=False,
+    is_required=always,
 )

@@ -12,7 +12,7 @@ from components.access import (
     rule,
     service_account,
 )
-from components.component import Component
+from components.component import Component, always
 from components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -29,6 +29,7 @@ from components.control_plane import (
 from components.inputs import Inputs
 from components.namespaces import KUBE_SYSTEM
 from components.parts import TO_DNS, TO_RUNTIME_API_SERVER, allowed_ports, autoscaler, disruption_budget
+from components.results import NAMESPACE, WORKER
 from components.secrets.tables import TOKEN_KUBECONFIG
 from components.worker_roles import CLUSTER_AUTOSCALER, MACHINE_CONTROLLER_MANAGER
 from components.workloads import container, container_ports, deployment, port, service
@@ -217,13 +218,13 @@ _SETTINGS = (
 """Flag, field of the settings, and default."""
 
 
-def _can_change(inputs: Inputs) -> bool:
+def _can_change(shoot: Object) -> bool:
     """Whether a pool can grow or shrink; otherwise there is no autoscaler."""
-    return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(inputs.shoot)))
+    return any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(shoot)))
 
 
 def _autoscaler(inputs: Inputs) -> list[Object]:
-    if not _can_change(inputs):
+    if not _can_change(inputs.shoot):
         return []
     name = CLUSTER_AUTOSCALER
     its_container = container(
@@ -286,7 +287,7 @@ def _groups(inputs: Inputs) -> list[_Group]:
 
 
 def _rights_of_autoscaler(inputs: Inputs) -> Iterator[Object]:
-    if not _can_change(inputs):
+    if not _can_change(inputs.shoot):
         return
     name, own = _ROLE.format(CLUSTER_AUTOSCALER), (CLUSTER_AUTOSCALER,)
     claims = ("persistentvolumeclaims", "persistentvolumes")
@@ -325,12 +326,14 @@ MANAGER = Component(
     objects=_manager,
     contents=_rights_of_manager,
     has_bundles=True,
+    results=[NAMESPACE],
     after=[
         *("credentials", "referenced", "infrastructure-ready", "connection", "systems-ready", "network-ready"),
         "autoscaler-stopped",
     ],
     is_left_asleep=False,
     is_put_to_sleep_later=True,
+    is_required=always,
 )
 AUTOSCALER = Component(
     name=CLUSTER_AUTOSCALER,
@@ -339,5 +342,7 @@ AUTOSCALER = Component(
     contents=_rights_of_autoscaler,
     has_bundles=True,
     task="autoscaler",
+    results=[NAMESPACE, WORKER],
     after=["machine-deployments", "node-agents"],
+    is_required=_can_change,
 )

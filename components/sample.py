@@ -10,8 +10,7 @@ from typing import Any
 
 from components.component import Component
 from components.control_plane import Running
-from components.inputs import Images as ImagesOfShoot
-from components.inputs import Inputs, Secrets
+from components.inputs import Inputs
 from components.results import Result, Results, T
 from components.secrets import configs
 from components.secrets.stored import Stored
@@ -39,44 +38,36 @@ class Needs:
     kinds: of its objects in the seed, as objects without further fields.
     has_bundles: whether it has the bundle of an authority, or names a Secret that has one.
     images: names of its images that are not part of Kubernetes.
+    results: of earlier tasks, which its objects depend on.
     """
 
     kinds: Collection[Object]
     has_bundles: bool
     images: Collection[str]
+    results: Collection[Result[Any]]
 
 
 @cache
 def needs(component: Component) -> Needs:
-    secrets, images = _Secrets(), _Images()
-    made = component.made(_inputs(component, secrets=secrets, images=images, results=Results()))
-    return Needs(kinds=_kinds(made), has_bundles=secrets.has_bundles, images=sorted(images.requested))
-
-
-@cache
-def results_of(*components: Component, running: Running = Running.AWAKE) -> Collection[Result[Any]]:
-    """Results of earlier tasks that objects of the components depend on."""
-    results = _Results()
-    for each in components:
-        each.made(_inputs(each, secrets=_Secrets(), images=_Images(), results=results, running=running))
-    return frozenset(results.requested)
-
-
-def _inputs(
-    component: Component, *, secrets: Secrets, images: ImagesOfShoot, results: Results, running: Running = Running.AWAKE
-) -> Inputs:
-    return Inputs(
+    secrets, images, results = _Secrets(), _Images(), _Results()
+    inputs = Inputs(
         shoot=_SHOOT,
         seed={},
         profile=_PROFILE,
         namespace="shoot--project--shoot",
         host="api.example.com",
-        running=running,
+        running=Running.AWAKE,
         autoscaled=True,
         images=images,
         secrets=secrets,
         results=results,
         live=dict.fromkeys(component.reads, ()),
+    )
+    return Needs(
+        kinds=_kinds(component.made(inputs)),
+        has_bundles=secrets.has_bundles,
+        images=sorted(images.requested),
+        results=results.requested,
     )
 
 

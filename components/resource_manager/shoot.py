@@ -10,7 +10,7 @@ from dataclasses import replace
 import yaml
 
 from components.access import READ, cluster_role_binding, role, role_binding, rule, service_account
-from components.component import OF_DEPLOYMENT, Component
+from components.component import OF_DEPLOYMENT, Component, always
 from components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -159,4 +159,5 @@ COMPONENT = Component(
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
+    is_required=always,
 )

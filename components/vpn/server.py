@@ -12,6 +12,7 @@ from components.control_plane import (
 )
 from components.inputs import Inputs
 from components.parts import TO_DNS, allowed_ports, autoscaler_of
+from components.results import INFRASTRUCTURE
 from components.secrets import tables
 from components.secrets.configs import Config
 from components.vpn.parts import DEVICE, DEVICE_MOUNT, OWNER_ONLY, SERVER, TLS_AUTH, TUNNEL, projected
@@ -165,6 +166,7 @@ COMPONENT = Component(
     secrets=_secrets,
     has_bundles=True,
     readiness=OF_DEPLOYMENT,
+    results=[INFRASTRUCTURE],
     after=["secrets", "namespace", "infrastructure-ready", "api-server-ready"],
     is_left_asleep=False,
 )

@@ -15,6 +15,7 @@ from agent.gardenlet.shoot.care.rules.garbage import is_overdue
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Observed, Part, Probe
 from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.shoot_clusters import ShootClusters
+from components import kube_apiserver
 from config.gardenlet.controllers import ShootCare
 from gardener.garden.shoots import last_operation, responsible_seed
 from gardener.operations import PENDING, PROCESSING
@@ -192,6 +193,6 @@ def _asleep(observed: Observed) -> tuple[list[Condition], list[Condition]]:
 
 def _runs(parts: Sequence[Part]) -> bool:
     """Whether the API server is deployed with replicas."""
-    found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, conditions.API_SERVER))
+    found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, kube_apiserver.NAME))
     api_server = next(found, None)
     return api_server is not None and not api_server.is_deleting and api_server.replicas > 0

@@ -8,11 +8,9 @@ from agent.gardenlet.shoot.main.flows.when import any_of, asleep
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.tasks import rotation
-from components import kube_apiserver, kube_controller_manager
+from components import kube_apiserver
 from components.registry import COMPONENTS
-from components.resource_manager import shoot as resource_manager
 from components.results import ADDRESS
-from components.sample import results_of
 
 LAST = "others-current"
 """ID of the last completion task that applies to all Shoots."""
@@ -35,13 +33,13 @@ _TASKS: tuple[Task[ShootOperation], ...] = (
         "api-server-current",
         "Removing old certificate authorities from Kubernetes API server",
         rotation.api_server,
-        reads=results_of(kube_apiserver.COMPONENT),
+        reads=kube_apiserver.COMPONENT.results,
     ),
     Task(
         LAST,
         "Removing old certificate authorities from other components",
         rotation.others,
-        reads=[ADDRESS, *results_of(resource_manager.COMPONENT, kube_controller_manager.COMPONENT)],
+        reads=[ADDRESS],
     ),
 )
 WITH_BUNDLES = frozenset(

@@ -10,10 +10,8 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import components, control_plane
 from components import kube_apiserver
 from components.component import Component
-from components.control_plane import Running
 from components.resource_manager import shoot as resource_manager
 from components.results import Result
-from components.sample import results_of
 
 _IN_STEPS: dict[Component, Run] = {
     kube_apiserver.COMPONENT: control_plane.api_server,
@@ -30,7 +28,7 @@ def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
         unless.append(asleep)
     deploy = _IN_STEPS.get(component) or partial(components.deploy, component=component)
     leaves: list[Leaves] = [*unless, partial(_is_unwanted, component)]
-    name, reads = f"Deploying {component.title}", results_of(component)
+    name, reads = f"Deploying {component.title}", component.results
     yield _task(component, component.id, name, deploy, component.after, *leaves, reads=reads)
     if component.can_be_unwanted:
         yield removes(component, component.after, *unless, partial(_is_wanted, component))
@@ -51,10 +49,10 @@ def destroys(component: Component, after: Collection[str], *, verb: str = "Destr
     return _task(component, f"{component.id}-gone", f"{verb} {component.title}", run, after, is_once=True)
 
 
-def stops(component: Component, after: Collection[str]) -> Task[ShootOperation]:
-    """Task that scales a component down during hibernation."""
+def stops(component: Component, after: Collection[str], *, reads: Collection[Result[Any]]) -> Task[ShootOperation]:
+    """Task that scales a component down during hibernation, when it may depend on fewer results."""
     run = partial(components.stop, component=component)
-    name, reads = f"Scaling down {component.title}", results_of(component, running=Running.ASLEEP)
+    name = f"Scaling down {component.title}"
     return _task(component, f"{component.id}-stopped", name, run, after, awake, reads=reads)
 
 

@@ -9,10 +9,8 @@ from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import exposure, extensions, hibernation
-from components import kube_apiserver, kube_controller_manager
-from components.resource_manager import shoot as resource_manager
+from components import kube_apiserver
 from components.results import ADDRESS
-from components.sample import results_of
 
 _awake_or_no_waiting = _any(_awake, _no_waiting)
 
@@ -48,7 +46,7 @@ HIBERNATION: list[Task[ShootOperation]] = [
         ],
         unless=_awake,
         retry=ONCE,
-        reads=results_of(kube_apiserver.COMPONENT, kube_controller_manager.COMPONENT, resource_manager.COMPONENT),
+        reads=kube_apiserver.COMPONENT.results,
     ),
     Task(
         "extensions-hibernate-after",

@@ -28,7 +28,7 @@ from agent.gardenlet.shoot.main.tasks import (
 )
 from components import machine_controllers
 from components.registry import ON_NODES
-from components.results import ADDRESS, INFRASTRUCTURE, WORKER
+from components.results import ADDRESS, INFRASTRUCTURE, NAMESPACE, WORKER
 
 _SHORT = Retry()
 
@@ -168,7 +168,7 @@ AFTER_API_SERVER = [
         ["connection"],
     ),
     # --- machines
-    stops(machine_controllers.AUTOSCALER, after=["node-agents"]),
+    stops(machine_controllers.AUTOSCALER, after=["node-agents"], reads=[NAMESPACE]),
     _task(
         "worker",
         "Configuring shoot worker pools",
@@ -204,7 +204,7 @@ AFTER_API_SERVER = [
         ["worker", "machine-deployments", "node-agents"],
         no_waiting,
     ),
-    stops(machine_controllers.MANAGER, after=["worker-ready"]),
+    stops(machine_controllers.MANAGER, after=["worker-ready"], reads=[NAMESPACE]),
     _task(
         "tunnel",
         "Waiting until the Kubernetes API server can connect to the Shoot workers",
