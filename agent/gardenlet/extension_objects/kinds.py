@@ -73,3 +73,11 @@ INFRASTRUCTURE = Kind(
 NETWORK = Kind(resource=extensions.NETWORKS)
 OPERATING_SYSTEM_CONFIG = Kind(resource=extensions.OPERATING_SYSTEM_CONFIGS)
 WORKER = Kind(resource=extensions.WORKERS, longest=10 * _MINUTE)
+OF_SHOOTS = {
+    each.resource: each
+    for each in (
+        *(CONTAINER_RUNTIME, CONTROL_PLANE, DNS_RECORD, EXTENSION),
+        *(INFRASTRUCTURE, NETWORK, OPERATING_SYSTEM_CONFIG, WORKER),
+    )
+}
+"""Kinds of `extensions.OF_SHOOTS`."""

@@ -22,16 +22,6 @@ from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
-_KINDS = (
-    extensions.CONTAINER_RUNTIMES,
-    extensions.CONTROL_PLANES,
-    extensions.DNS_RECORDS,
-    extensions.EXTENSIONS,
-    extensions.INFRASTRUCTURES,
-    extensions.NETWORKS,
-    extensions.OPERATING_SYSTEM_CONFIGS,
-    extensions.WORKERS,
-)
 _REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 
 
@@ -64,7 +54,7 @@ async def living(seed: Client, shoot: Object) -> Object:
     """Return the `spec` of a ShootState for the live objects in the seed."""
     namespace = text(at(shoot, "status", "technicalID"))
     secrets = await seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
-    found = [each for kind in _KINDS for each in await _all(seed, kind, namespace)]
+    found = [each for kind in extensions.OF_SHOOTS for each in await _all(seed, kind, namespace)]
     found += await _backup_entry(seed, f"{namespace}--{text(at(shoot, 'status', 'uid'))}")
     data = {}
     for extension in found:

@@ -46,16 +46,7 @@ _BY_NAMESPACE = "namespace"
 _TOGETHER_SECONDS = 1.0
 """Delay that combines simultaneous changes in one check."""
 _HEARTBEAT = "gardener-extension-heartbeat"
-_REPORTING = (
-    extensions.BACKUP_ENTRIES,
-    extensions.CONTAINER_RUNTIMES,
-    extensions.CONTROL_PLANES,
-    extensions.EXTENSIONS,
-    extensions.INFRASTRUCTURES,
-    extensions.NETWORKS,
-    extensions.OPERATING_SYSTEM_CONFIGS,
-    extensions.WORKERS,
-)
+_REPORTING = (extensions.BACKUP_ENTRIES, *(each for each in extensions.OF_SHOOTS if each != extensions.DNS_RECORDS))
 _ROLES = f"{keys.ROLE} in ({CONTROL_PLANE},{MONITORING})"
 
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.kinds import OF_SHOOTS, Kind
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot_clusters import ShootClusters
@@ -48,19 +47,6 @@ from kube.runtime.waiting import NotInTimeError, Waiting
 from process.clusters import Cluster
 
 _OF_SHOOT = [each for each in ALL_EXTENSIONS if each not in {BACKUP_BUCKETS, BACKUP_ENTRIES}]
-_TIMES = {
-    each.resource: each
-    for each in (
-        kinds.CONTAINER_RUNTIME,
-        kinds.CONTROL_PLANE,
-        kinds.DNS_RECORD,
-        kinds.EXTENSION,
-        kinds.INFRASTRUCTURE,
-        kinds.NETWORK,
-        kinds.OPERATING_SYSTEM_CONFIG,
-        kinds.WORKER,
-    )
-}
 _MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
@@ -113,7 +99,7 @@ async def wait_for_extensions(removal: Removal) -> None:
 
 
 def _seconds(removal: Removal, resource: Resource) -> float:
-    usual = _TIMES.get(resource, Kind(resource=resource)).longest
+    usual = OF_SHOOTS.get(resource, Kind(resource=resource)).longest
     return usual if removal.patience.longest is None else removal.patience.longest
 
 

@@ -44,15 +44,7 @@ from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
 
 _ENTRY_SECONDS = 600.0
-_MOVED = (
-    kinds.CONTAINER_RUNTIME,
-    kinds.CONTROL_PLANE,
-    kinds.EXTENSION,
-    kinds.INFRASTRUCTURE,
-    kinds.NETWORK,
-    kinds.OPERATING_SYSTEM_CONFIG,
-    kinds.WORKER,
-)
+_MOVED = [each for each in kinds.OF_SHOOTS.values() if each is not kinds.DNS_RECORD]
 """Kinds that migrate before the API server is deleted; DNS records follow after it."""
 
 
