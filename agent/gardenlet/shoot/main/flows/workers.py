@@ -1,6 +1,6 @@
 """Additional tasks in the flows of a Shoot with workers: its provider, its machines, and pods."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -26,17 +26,40 @@ from agent.gardenlet.shoot.main.tasks import (
     requests,
     workers,
 )
+from agent.gardenlet.shoot.main.tasks.requests import Requests
 from components import machine_controllers
 from components.registry import ON_NODES
-from components.results import ADDRESS, INFRASTRUCTURE, NAMESPACE, WORKER
-
-_SHORT = Retry()
+from components.results import NAMESPACE
 
 
 def _wait(
     its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, **results: Any
 ) -> Task[ShootOperation]:
     return _task(its_id, name, run, after, *unless, retry=ONCE, **results)
+
+
+def _tasks_of(
+    definition: Requests, *, deploy: Run | None = None, wait: Run | None = None
+) -> Iterator[Task[ShootOperation]]:
+    """Task that writes objects for extensions, and the one that waits for responses."""
+    deploy = deploy or partial(requests.deploy, requests=definition)
+    yield _task(definition.task, f"Deploying {definition.title}", deploy, definition.after, reads=definition.reads)
+    yield _wait(
+        f"{definition.task}-ready",
+        f"Waiting until {definition.awaited}",
+        wait or partial(requests.wait, requests=definition),
+        [definition.task],
+        *(() if definition.is_needed else (no_waiting,)),
+        provides=definition.provides,
+    )
+
+
+def _removes(
+    definition: Requests, after: Collection[str], *, verb: str = "Deleting", title: str = ""
+) -> Task[ShootOperation]:
+    """Task that deletes objects of extensions, and waits until they are gone."""
+    run = partial(requests.remove, requests=definition)
+    return _wait(f"{definition.task}-gone", f"{verb} {title or definition.title}", run, after)
 
 
 BEFORE_API_SERVER = [
@@ -46,19 +69,7 @@ BEFORE_API_SERVER = [
         infrastructure.credentials,
         ["namespace"],
     ),
-    _task(
-        "infrastructure",
-        "Deploying Shoot infrastructure",
-        partial(requests.deploy, requests=infrastructure.INFRASTRUCTURE),
-        ["credentials", "secrets", "referenced"],
-    ),
-    _wait(
-        "infrastructure-ready",
-        "Waiting until shoot infrastructure has been reconciled",
-        partial(requests.wait_for_one, requests=infrastructure.INFRASTRUCTURE),
-        ["infrastructure"],
-        provides=INFRASTRUCTURE,
-    ),
+    *_tasks_of(infrastructure.INFRASTRUCTURE, wait=infrastructure.wait_for_infrastructure),
 ]
 
 _NOT_BUILT = [
@@ -74,20 +85,7 @@ _NOT_BUILT = [
 ]
 
 AFTER_API_SERVER = [
-    _task(
-        "control-plane",
-        "Deploying shoot control plane components",
-        infrastructure.control_plane,
-        ["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
-        reads=[INFRASTRUCTURE],
-    ),
-    _wait(
-        "control-plane-ready",
-        "Waiting until shoot control plane has been reconciled",
-        partial(requests.wait, requests=infrastructure.CONTROL_PLANE),
-        ["control-plane"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.CONTROL_PLANE, deploy=infrastructure.control_plane),
     _wait(
         "bastions",
         "Deleting Bastions",
@@ -96,20 +94,7 @@ AFTER_API_SERVER = [
         has_ssh,
     ),
     # --- configuration of machines
-    _task(
-        "systems",
-        "Deploying operating system specific configuration for shoot workers",
-        workers.systems,
-        ["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
-        reads=[ADDRESS],
-    ),
-    _wait(
-        "systems-ready",
-        "Waiting until operating system configurations for worker nodes have been reconciled",
-        workers.wait_for_systems,
-        ["systems"],
-        provides=SYSTEMS,
-    ),
+    *_tasks_of(workers.SYSTEMS, deploy=workers.systems, wait=workers.wait_for_systems),
     _task(
         "stale-systems",
         "Delete stale operating system config resources",
@@ -126,19 +111,7 @@ AFTER_API_SERVER = [
         no_waiting,
         reads=[STALE_SYSTEMS],
     ),
-    _task(
-        "network",
-        "Deploying shoot network plugin",
-        partial(requests.deploy, requests=infrastructure.NETWORK),
-        ["referenced", "resource-manager-ready", "systems-ready", "scheduler", "namespaces-ready"],
-    ),
-    _wait(
-        "network-ready",
-        "Waiting until shoot network plugin has been reconciled",
-        partial(requests.wait, requests=infrastructure.NETWORK),
-        ["network"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.NETWORK),
     *_NOT_BUILT,
     _task(
         "node-agents",
@@ -148,19 +121,7 @@ AFTER_API_SERVER = [
         asleep,
         reads=[SYSTEMS],
     ),
-    _task(
-        "runtimes",
-        "Deploying container runtime resources",
-        partial(requests.deploy, requests=infrastructure.CONTAINER_RUNTIMES),
-        ["referenced", "connection"],
-    ),
-    _wait(
-        "runtimes-ready",
-        "Waiting until container runtime resources are ready",
-        partial(requests.wait, requests=infrastructure.CONTAINER_RUNTIMES),
-        ["runtimes"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.CONTAINER_RUNTIMES),
     _wait(
         "stale-runtimes",
         "Deleting stale container runtime resources",
@@ -171,18 +132,18 @@ AFTER_API_SERVER = [
     stops(machine_controllers.AUTOSCALER, after=["node-agents"], reads=[NAMESPACE]),
     _task(
         "worker",
-        "Configuring shoot worker pools",
+        f"Configuring {workers.WORKER.title}",
         partial(requests.deploy, requests=workers.WORKER),
-        ["machine-controller-manager", "node-agents"],
-        reads=[INFRASTRUCTURE, SYSTEMS],
+        workers.WORKER.after,
+        reads=workers.WORKER.reads,
     ),
     _wait(
         "machine-deployments",
-        "Waiting until worker resource status is updated with latest machine deployments",
+        f"Waiting until {workers.WORKER.awaited}",
         partial(requests.wait_for_one, requests=workers.WORKER),
         ["worker"],
         asleep,
-        provides=WORKER,
+        provides=workers.WORKER.provides,
     ),
     _task(
         "extensions-after-worker",
@@ -238,13 +199,7 @@ BEFORE_SLEEP = (
 
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
-    _task(
-        "network-gone",
-        "Destroying shoot network plugin",
-        partial(requests.remove, requests=infrastructure.NETWORK),
-        ["workloads"],
-        retry=ONCE,
-    ),
+    _removes(infrastructure.NETWORK, ["workloads"], verb="Destroying"),
     _task(
         "worker",
         "Destroying shoot workers",
@@ -260,32 +215,22 @@ MACHINES_GONE = [
         ["worker"],
         reads=[WORKER_GOING],
     ),
-    _wait(
-        "systems-gone",
-        "Deleting operating system config resources",
-        partial(requests.remove, requests=workers.SYSTEMS),
-        ["worker-gone"],
-    ),
+    _removes(workers.SYSTEMS, ["worker-gone"], title="operating system config resources"),
 ]
 CONTROL_PLANE_GONE = [
-    _wait(
-        "runtimes-gone",
-        "Deleting container runtime resources",
-        partial(requests.remove, requests=infrastructure.CONTAINER_RUNTIMES),
-        ["managed-resources-gone"],
-    ),
-    _wait(
-        "control-plane-gone",
-        "Destroying shoot control plane",
-        partial(requests.remove, requests=infrastructure.CONTROL_PLANE),
+    _removes(infrastructure.CONTAINER_RUNTIMES, ["managed-resources-gone"]),
+    _removes(
+        infrastructure.CONTROL_PLANE,
         ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
+        verb="Destroying",
+        title="shoot control plane",
     ),
 ]
 INFRASTRUCTURE_GONE = [
-    _wait(
-        "infrastructure-gone",
-        "Destroying shoot infrastructure",
-        partial(requests.remove, requests=infrastructure.INFRASTRUCTURE),
+    _removes(
+        infrastructure.INFRASTRUCTURE,
         ["api-server-gone", "control-plane-gone"],
+        verb="Destroying",
+        title="shoot infrastructure",
     ),
 ]

@@ -1,13 +1,14 @@
 """Provider resources of a Shoot with workers: credentials, infrastructure, provider control plane, and network."""
 
 import base64
+from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, wait_for_one
 from components import container_runtimes, identity_credentials, results, shoot_infrastructure
 from components.results import Results
 from components.secrets import tables
@@ -101,20 +102,53 @@ def _infrastructure(operation: ShootOperation) -> list[Object]:
     return [shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))]
 
 
+def _runtimes(operation: ShootOperation) -> Iterator[Object]:
+    return container_runtimes.objects(operation.shoot, operation.technical_id)
+
+
 INFRASTRUCTURE = Requests(
-    kind=kinds.INFRASTRUCTURE, manifests=_infrastructure, task="deployInfrastructure", is_demanded=_has_failed
+    kind=kinds.INFRASTRUCTURE,
+    task="infrastructure",
+    title="Shoot infrastructure",
+    awaited="shoot infrastructure has been reconciled",
+    after=["credentials", "secrets", "referenced"],
+    manifests=_infrastructure,
+    provides=results.INFRASTRUCTURE,
+    carries_out="deployInfrastructure",
+    is_demanded=_has_failed,
+    is_needed=True,
 )
 CONTROL_PLANE = Requests(
-    kind=kinds.CONTROL_PLANE, manifests=lambda operation: [shoot_infrastructure.control_plane(operation.inputs())]
+    kind=kinds.CONTROL_PLANE,
+    task="control-plane",
+    title="shoot control plane components",
+    awaited="shoot control plane has been reconciled",
+    after=["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
+    manifests=lambda operation: [shoot_infrastructure.control_plane(operation.inputs())],
+    reads=[results.INFRASTRUCTURE],
 )
-NETWORK = Requests(kind=kinds.NETWORK, manifests=lambda operation: [shoot_infrastructure.network(operation.inputs())])
+NETWORK = Requests(
+    kind=kinds.NETWORK,
+    task="network",
+    title="shoot network plugin",
+    awaited="shoot network plugin has been reconciled",
+    after=["referenced", "resource-manager-ready", "systems-ready", "scheduler", "namespaces-ready"],
+    manifests=lambda operation: [shoot_infrastructure.network(operation.inputs())],
+)
 CONTAINER_RUNTIMES = Requests(
     kind=kinds.CONTAINER_RUNTIME,
-    manifests=lambda operation: container_runtimes.objects(operation.shoot, operation.technical_id),
-    names=lambda operation: [
-        key(each).name for each in container_runtimes.objects(operation.shoot, operation.technical_id)
-    ],
+    task="runtimes",
+    title="container runtime resources",
+    awaited="container runtime resources are ready",
+    after=["referenced", "connection"],
+    manifests=_runtimes,
+    names=lambda operation: [key(each).name for each in _runtimes(operation)],
 )
+
+
+async def wait_for_infrastructure(operation: ShootOperation) -> Object:
+    """Wait for the Infrastructure, and return it. Raises ExtensionError, KubeError."""
+    return await wait_for_one(operation, INFRASTRUCTURE)
 
 
 async def control_plane(operation: ShootOperation) -> None:

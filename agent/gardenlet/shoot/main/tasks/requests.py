@@ -4,36 +4,49 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.tasks.components import known
+from components.results import Result
 from kube.objects import Key, Object, key
 from kube.runtime.client import Form, Selection
-
-
-def _of_shoot(operation: ShootOperation) -> Iterable[str]:
-    return [operation.name.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Requests:
     """Attributes:
+    task: ID of the task that deploys them.
+    title: in the name of that task: `Deploying <title>`.
+    awaited: state that the flow waits for: `Waiting until <awaited>`.
+    after: IDs of tasks before it.
     manifests: makes the desired objects.
-    names: of the desired objects; by default one with the name of the Shoot.
-    task: of the annotation of the Shoot; requests a reconciliation even if nothing has changed.
+    names: of the desired objects; None: one with the name of the Shoot.
+    reads: results of earlier tasks, for the objects.
+    provides: result of the wait.
+    carries_out: requested task of the Shoot's annotation: a reconciliation even if nothing has changed.
     is_demanded: whether to request one in other cases.
+    is_needed: whether to wait even if the user skips waiting, since later tasks use the response.
     """
 
     kind: Kind
+    task: str
+    title: str
+    awaited: str
+    after: Collection[str]
     manifests: Callable[[ShootOperation], Iterable[Object]]
-    names: Callable[[ShootOperation], Iterable[str]] = _of_shoot
-    task: str = ""
+    names: Callable[[ShootOperation], Iterable[str]] | None = None
+    reads: Collection[Result[Any]] = ()
+    provides: Result[Any] | None = None
+    carries_out: str = ""
     is_demanded: Callable[[ShootOperation], bool] = lambda _: False
+    is_needed: bool = False
 
     def keys(self, operation: ShootOperation) -> list[Key]:
-        return [Key(operation.technical_id, each) for each in self.names(operation)]
+        names = [operation.name.name] if self.names is None else self.names(operation)
+        return [Key(operation.technical_id, each) for each in names]
 
 
 async def deploy(operation: ShootOperation, requests: Requests) -> None:
@@ -43,7 +56,7 @@ async def deploy(operation: ShootOperation, requests: Requests) -> None:
         ReconcileError: an input is missing or invalid, or an object could not be written.
         ExtensionError: an object of the same name is being deleted, and is not gone in time.
     """
-    is_demanded = requests.is_demanded(operation) or operation.is_asked(requests.task)
+    is_demanded = requests.is_demanded(operation) or operation.is_asked(requests.carries_out)
     with known():
         wanted = [*requests.manifests(operation)]
     await asyncio.gather(*(operation.ask(requests.kind, each, is_demanded=is_demanded) for each in wanted))
@@ -53,7 +66,7 @@ async def wait(operation: ShootOperation, requests: Requests) -> list[Object]:
     """Wait until the extensions have responded, and return the objects. Raises ExtensionError, KubeError."""
     answers = (operation.until_answered(requests.kind, each) for each in requests.keys(operation))
     found = await asyncio.gather(*answers)
-    await operation.task_done(requests.task)
+    await operation.task_done(requests.carries_out)
     return found
 
 
@@ -65,7 +78,9 @@ async def wait_for_one(operation: ShootOperation, requests: Requests) -> Object:
 
 async def remove(operation: ShootOperation, requests: Requests) -> None:
     """Delete all objects of the kind, and wait until they are gone. Raises ExtensionError, KubeError."""
-    await remove_named(operation, requests.kind, await existing(operation, requests.kind))
+    is_one = requests.names is None
+    names = requests.keys(operation) if is_one else await existing(operation, requests.kind)
+    await remove_named(operation, requests.kind, names)
 
 
 async def remove_stale(operation: ShootOperation, requests: Requests) -> None:

@@ -12,6 +12,8 @@ from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.requests import Requests
 from components.namespaces import KUBE_SYSTEM
 from components.parts import managed_resource_unready
+from components.results import ADDRESS, INFRASTRUCTURE
+from components.results import WORKER as WORKER_ANSWERED
 from components.secrets import tables
 from components.secrets.configs import BUNDLE
 from components.shoot_infrastructure import SECRET
@@ -61,7 +63,18 @@ def _names(operation: ShootOperation) -> list[str]:
     return [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
 
 
-SYSTEMS = Requests(kind=kinds.OPERATING_SYSTEM_CONFIG, manifests=_systems, names=_names)
+SYSTEMS = Requests(
+    kind=kinds.OPERATING_SYSTEM_CONFIG,
+    task="systems",
+    title="operating system specific configuration for shoot workers",
+    awaited="operating system configurations for worker nodes have been reconciled",
+    after=["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
+    manifests=_systems,
+    names=_names,
+    reads=[ADDRESS],
+    provides=results.SYSTEMS,
+    is_needed=True,
+)
 
 
 async def systems(operation: ShootOperation) -> None:
@@ -162,7 +175,17 @@ def _worker(operation: ShootOperation) -> list[Object]:
     return [worker.worker(values)]
 
 
-WORKER = Requests(kind=kinds.WORKER, manifests=_worker)
+WORKER = Requests(
+    kind=kinds.WORKER,
+    task="worker",
+    title="shoot worker pools",
+    awaited="worker resource status is updated with latest machine deployments",
+    after=["machine-controller-manager", "node-agents"],
+    manifests=_worker,
+    reads=[INFRASTRUCTURE, results.SYSTEMS],
+    provides=WORKER_ANSWERED,
+    is_needed=True,
+)
 
 
 def _user_data(system: Object) -> Object:
