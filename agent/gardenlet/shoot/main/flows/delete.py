@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
-from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows import extensions, workers
 from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
 from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
@@ -23,8 +23,8 @@ from agent.gardenlet.shoot.main.tasks import (
     destruction,
     etcd,
     exposure,
-    extensions,
 )
+from agent.gardenlet.shoot.main.tasks.extensions import delete_stale
 from components import kube_apiserver, kube_controller_manager
 from components.resource_manager import shoot as resource_manager
 from components.results import ADDRESS
@@ -86,33 +86,25 @@ DELETE: Graph[ShootOperation] = Graph(
             destruction.wait_for_managed_resources,
             ["managed-resources"],
         ),
-        _removes(
+        *extensions.deletes(
             "extensions-before",
-            "Deleting extension resources before kube-apiserver",
-            lambda operation: extensions.delete(operation, Stage.BEFORE_API_SERVER),
+            "before kube-apiserver",
+            [Stage.BEFORE_API_SERVER],
             ["managed-resources-gone"],
-            provides=EXTENSIONS_BEFORE,
-        ),
-        _removes(
-            "extensions-before-gone",
-            "Waiting until extension resources that should be handled before kube-apiserver have been deleted",
-            extensions.waits_until_gone(EXTENSIONS_BEFORE),
-            ["extensions-before"],
-            reads=[EXTENSIONS_BEFORE],
+            EXTENSIONS_BEFORE,
         ),
         _removes(
             "stale-extensions",
             "Deleting stale extension resources",
-            extensions.delete_stale,
+            delete_stale,
             ["managed-resources-gone"],
             provides=STALE_EXTENSIONS,
         ),
-        _removes(
+        extensions.waits_until_gone(
             "stale-extensions-gone",
             "Waiting until all stale extension resources have been deleted",
-            extensions.waits_until_gone(STALE_EXTENSIONS),
-            ["stale-extensions"],
-            reads=[STALE_EXTENSIONS],
+            "stale-extensions",
+            STALE_EXTENSIONS,
         ),
         *workers.CONTROL_PLANE_GONE,
         _removes(
@@ -123,19 +115,12 @@ DELETE: Graph[ShootOperation] = Graph(
         ),
         # --- the control plane
         destroys(kube_apiserver.COMPONENT, ["shoot-managed-resources-gone"], verb="Deleting"),
-        _removes(
+        *extensions.deletes(
             "extensions-after",
-            "Deleting extension resources after kube-apiserver",
-            lambda operation: extensions.delete(operation, Stage.AFTER_API_SERVER, Stage.AFTER_WORKER),
+            "after kube-apiserver",
+            [Stage.AFTER_API_SERVER, Stage.AFTER_WORKER],
             ["api-server-gone"],
-            provides=EXTENSIONS_AFTER,
-        ),
-        _removes(
-            "extensions-after-gone",
-            "Waiting until extension resources that should be handled after kube-apiserver have been deleted",
-            extensions.waits_until_gone(EXTENSIONS_AFTER),
-            ["extensions-after"],
-            reads=[EXTENSIONS_AFTER],
+            EXTENSIONS_AFTER,
         ),
         destroys(kube_controller_manager.COMPONENT, ["api-server-gone"]),
         destroys(resource_manager.COMPONENT, ["api-server-gone"]),

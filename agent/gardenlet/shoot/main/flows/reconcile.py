@@ -1,7 +1,7 @@
 """The flow that creates a Shoot's cluster, changes it, hibernates it, and wakes it."""
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
-from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows import extensions, workers
 from agent.gardenlet.shoot.main.flows.completion import with_completion
 from agent.gardenlet.shoot.main.flows.components import tasks_of
 from agent.gardenlet.shoot.main.flows.hibernation import HIBERNATION
@@ -21,13 +21,13 @@ from agent.gardenlet.shoot.main.tasks import (
     encryption,
     etcd,
     exposure,
-    extensions,
     foundation,
     restarts,
     service_accounts,
     shoot_objects,
     snapshots,
 )
+from agent.gardenlet.shoot.main.tasks.extensions import delete_stale
 from components.registry import COMPONENTS
 from components.results import ADDRESS, CLUSTER_IP, NAMESPACE
 
@@ -189,20 +189,12 @@ _ETCDS: list[_Task] = [
 ]
 
 _COMPONENTS: list[_Task] = [
-    Task(
+    *extensions.deploys(
         "extensions-before",
-        "Deploying extension resources before kube-apiserver",
-        extensions.deploys(Stage.BEFORE_API_SERVER),
-        after=["secrets", "referenced", "infrastructure-ready"],
-        unless=_asleep,
-    ),
-    Task(
-        "extensions-before-ready",
-        "Waiting until extension resources handled before kube-apiserver are ready",
-        extensions.waits(Stage.BEFORE_API_SERVER),
-        after=["extensions-before"],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+        "before kube-apiserver",
+        Stage.BEFORE_API_SERVER,
+        ["secrets", "referenced", "infrastructure-ready"],
+        _asleep,
     ),
     *(task for each in COMPONENTS for task in tasks_of(each)),
     Task(
@@ -291,37 +283,23 @@ _IN_CLUSTER: list[_Task] = [
         unless=_any(_asleep, service_accounts.not_completing),
         retry=_LONG,
     ),
-    Task(
-        "extensions-after",
-        "Deploying extension resources after kube-apiserver",
-        extensions.deploys(Stage.AFTER_API_SERVER),
-        after=["referenced", "connection"],
-        unless=_asleep,
-    ),
-    Task(
-        "extensions-after-ready",
-        "Waiting until extension resources handled after kube-apiserver are ready",
-        extensions.waits(Stage.AFTER_API_SERVER),
-        after=["extensions-after"],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+    *extensions.deploys(
+        "extensions-after", "after kube-apiserver", Stage.AFTER_API_SERVER, ["referenced", "connection"], _asleep
     ),
     *workers.AFTER_API_SERVER,
     Task(
         "stale-extensions",
         "Deleting stale extension resources",
-        extensions.delete_stale,
+        delete_stale,
         after=["connection"],
         provides=STALE_EXTENSIONS,
     ),
-    Task(
+    extensions.waits_until_gone(
         "stale-extensions-gone",
         "Waiting until stale extension resources are deleted",
-        extensions.waits_until_gone(STALE_EXTENSIONS),
-        after=["stale-extensions"],
-        reads=[STALE_EXTENSIONS],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+        "stale-extensions",
+        STALE_EXTENSIONS,
+        _asleep_or_no_waiting,
     ),
 ]
 

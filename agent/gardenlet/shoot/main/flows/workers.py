@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
+from agent.gardenlet.shoot.main.flows import extensions
 from agent.gardenlet.shoot.main.flows.components import removes, stops, tasks_of
 from agent.gardenlet.shoot.main.flows.when import (
     Leaves,
@@ -15,13 +16,13 @@ from agent.gardenlet.shoot.main.flows.when import (
     no_tunnels,
     no_waiting,
     not_built,
+    workerless,
 )
 from agent.gardenlet.shoot.main.flows.when import for_workers as _task
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import STALE_SYSTEMS, SYSTEMS, WORKER_GOING
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
-    extensions,
     infrastructure,
     requests,
     workers,
@@ -145,18 +146,8 @@ AFTER_API_SERVER = [
         asleep,
         provides=workers.WORKER.provides,
     ),
-    _task(
-        "extensions-after-worker",
-        "Deploying extension resources after workers",
-        extensions.deploys(Stage.AFTER_WORKER),
-        ["machine-deployments"],
-    ),
-    _wait(
-        "extensions-after-worker-ready",
-        "Waiting until extension resources handled after workers are ready",
-        extensions.waits(Stage.AFTER_WORKER),
-        ["extensions-after-worker"],
-        no_waiting,
+    *extensions.deploys(
+        "extensions-after-worker", "after workers", Stage.AFTER_WORKER, ["machine-deployments"], workerless
     ),
     _wait(
         "worker-ready",

@@ -1,7 +1,7 @@
 """Extension objects: deployment, waiting, and removal of those that the Shoot no longer requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from agent.gardenlet.extension_objects.kinds import EXTENSION, Kind
@@ -12,24 +12,22 @@ from agent.gardenlet.shoot.main.tasks import requests
 from components.results import Result
 from kube.objects import Key
 
-Run = Callable[[ShootOperation], Awaitable[None]]
+
+async def deploy(operation: ShootOperation, stage: Stage) -> None:
+    """Write the Extensions of a stage. Raises ReconcileError, ExtensionError, KubeError."""
+    await asyncio.gather(
+        *(operation.ask(_kind(each), each.manifest(operation.technical_id)) for each in _of(operation, stage))
+    )
 
 
-def deploys(*stages: Stage) -> Run:
-    async def run(operation: ShootOperation) -> None:
-        await asyncio.gather(*(_deploy(operation, each) for each in _of(operation, stages)))
-
-    return run
-
-
-def waits(*stages: Stage) -> Run:
-    async def run(operation: ShootOperation) -> None:
-        await asyncio.gather(*(_wait(operation, each) for each in _of(operation, stages)))
-
-    return run
+async def wait(operation: ShootOperation, stage: Stage) -> None:
+    """Wait for the Extensions of a stage. Raises ExtensionError, KubeError."""
+    await asyncio.gather(
+        *(operation.until_answered(_kind(each), each.key(operation.technical_id)) for each in _of(operation, stage))
+    )
 
 
-async def delete(operation: ShootOperation, *stages: Stage) -> Going:
+async def delete(operation: ShootOperation, stages: Collection[Stage]) -> Going:
     """Delete the Extensions with these stages of deletion, without waiting."""
     extensions = _wanted(operation).values()
     names = [each.key(operation.technical_id) for each in extensions if each.deleted in stages]
@@ -41,13 +39,9 @@ async def delete_stale(operation: ShootOperation) -> Going:
     return await requests.delete(operation, EXTENSION, await stale(operation))
 
 
-def waits_until_gone(result: Result[Going]) -> Run:
-    """Return a task that waits until the Extensions that an earlier task has deleted are gone."""
-
-    async def run(operation: ShootOperation) -> None:
-        await requests.wait_until_gone(operation, EXTENSION, operation.results[result])
-
-    return run
+async def wait_until_gone(operation: ShootOperation, result: Result[Going]) -> None:
+    """Wait until deleted Extensions are gone. Raises ExtensionError, KubeError."""
+    await requests.wait_until_gone(operation, EXTENSION, operation.results[result])
 
 
 async def stale(operation: ShootOperation) -> list[Key]:
@@ -62,8 +56,8 @@ def _wanted(operation: ShootOperation) -> dict[str, Extension]:
     return wanted(operation.shoot, operation.registrations.values())
 
 
-def _of(operation: ShootOperation, stages: Collection[Stage]) -> list[Extension]:
-    return [each for each in _wanted(operation).values() if _stage(operation, each) in stages]
+def _of(operation: ShootOperation, stage: Stage) -> list[Extension]:
+    return [each for each in _wanted(operation).values() if _stage(operation, each) is stage]
 
 
 def _stage(operation: ShootOperation, extension: Extension) -> Stage:
@@ -74,11 +68,3 @@ def _stage(operation: ShootOperation, extension: Extension) -> Stage:
 
 def _kind(extension: Extension) -> Kind:
     return replace(EXTENSION, longest=extension.seconds)
-
-
-async def _deploy(operation: ShootOperation, extension: Extension) -> None:
-    await operation.ask(_kind(extension), extension.manifest(operation.technical_id))
-
-
-async def _wait(operation: ShootOperation, extension: Extension) -> None:
-    await operation.until_answered(_kind(extension), extension.key(operation.technical_id))
