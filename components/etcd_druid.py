@@ -113,5 +113,10 @@ def _rules() -> Iterator[Object]:
 
 
 COMPONENT = SeedComponent(
-    name=NAME, title="ETCD Druid", objects=_objects, asks_for=[SERVICE_MONITORS], is_of_garden=True
+    name=NAME,
+    title="ETCD Druid",
+    images=["etcd_druid"],
+    objects=_objects,
+    asks_for=[SERVICE_MONITORS],
+    is_of_garden=True,
 )

@@ -230,4 +230,6 @@ def _rules() -> Iterator[Object]:
     yield rule("autoscaling", "horizontalpodautoscalers", FOLLOW)
 
 
-COMPONENT = SeedComponent(name=NAME, title="kube-state-metrics", objects=_objects, asks_for=[SCRAPE_CONFIGS])
+COMPONENT = SeedComponent(
+    name=NAME, title="kube-state-metrics", images=["kube_state_metrics"], objects=_objects, asks_for=[SCRAPE_CONFIGS]
+)

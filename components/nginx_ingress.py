@@ -199,6 +199,7 @@ def _own_rules() -> Iterator[Object]:
 COMPONENT = SeedComponent(
     name=NAME,
     title=NAME,
+    images=["nginx_ingress_controller", "ingress_default_backend"],
     objects=_objects,
     is_of_garden=True,
     is_wanted=lambda inputs: bool(inputs.ingress_domain),

@@ -194,6 +194,7 @@ def _refresher(inputs: SeedInputs) -> Object:
 COMPONENT = SeedComponent(
     name=NAME,
     title="Plutono",
+    images=["plutono", "dashboard_refresher"],
     objects=_objects,
     secrets=lambda inputs: [_LOGIN, *certificates(inputs, NAME, _LETTER)],
     is_of_garden=True,

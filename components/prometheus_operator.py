@@ -102,5 +102,10 @@ def _rules() -> Iterator[Object]:
 
 
 COMPONENT = SeedComponent(
-    name=NAME, title="Prometheus Operator", objects=_objects, is_of_garden=True, needs=[Stage.MONITORING]
+    name=NAME,
+    title="Prometheus Operator",
+    images=["prometheus_operator", "config_reloader"],
+    objects=_objects,
+    is_of_garden=True,
+    needs=[Stage.MONITORING],
 )

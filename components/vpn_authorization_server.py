@@ -68,6 +68,7 @@ def _service() -> Object:
 COMPONENT = SeedComponent(
     name="vpn-authorization-server",
     title="VPN authorization server",
+    images=["vpn_authorization_server"],
     objects=_objects,
     needs=[Stage.ISTIO],
     after=["istio"],

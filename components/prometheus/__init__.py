@@ -52,6 +52,7 @@ COMPONENTS = [
     SeedComponent(
         name=name_of(each),
         title=f"{each} Prometheus",
+        images=["prometheus"],
         objects=partial(_objects, each),
         secrets=partial(_secrets, each),
         needs=[Stage.MONITORING],

@@ -225,6 +225,7 @@ def _services() -> Iterator[Object]:
 COMPONENT = SeedComponent(
     name=NAME,
     title="Kubernetes vertical pod autoscaler",
+    images=["vpa_admission_controller", "vpa_recommender", "vpa_updater"],
     objects=_objects,
     secrets=lambda _: [_CERTIFICATE],
     asks_for=_MONITORS,

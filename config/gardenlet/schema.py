@@ -1,6 +1,6 @@
 """All fields of the gardenlet's configuration file, except those of its controllers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -249,30 +249,14 @@ class NodeToleration:
 
 RESOURCE_MANAGER = "gardener-resource-manager"
 GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
-COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
-    "etcd-druid": ("etcd_druid",),
-    "istio": ("istio_discovery", "istio_proxy"),
-    "kube-state-metrics-seed": ("kube_state_metrics",),
-    "nginx-ingress": ("nginx_ingress_controller", "ingress_default_backend"),
-    "plutono": ("plutono", "dashboard_refresher"),
-    "prometheus-aggregate": ("prometheus",),
-    "prometheus-cache": ("prometheus",),
-    "prometheus-operator": ("prometheus_operator", "config_reloader"),
-    "prometheus-seed": ("prometheus",),
-    "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
-    "vpn-authorization-server": ("vpn_authorization_server",),
-}
-"""Components of a seed that are left out unless all of these images are set."""
 COMPONENTS = (
     RESOURCE_MANAGER,
     GARDENLET_AUTOSCALING,
-    "cluster-autoscaler",
-    "machine-controller-manager",
-    *COMPONENTS_WITH_IMAGES,
+    *("cluster-autoscaler", "machine-controller-manager", "etcd-druid", "istio", "kube-state-metrics-seed"),
+    *("nginx-ingress", "plutono", "prometheus-aggregate", "prometheus-cache", "prometheus-operator"),
+    *("prometheus-seed", "vpa", "vpn-authorization-server"),
 )
 """Components of a seed that may be left out."""
-
-
 KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
 
 
@@ -452,15 +436,9 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         """
         return self.feature_gates.get(name, FEATURES[name])
 
-    @property
-    def components(self) -> frozenset[str]:
-        """Optional components of the seed that are deployed."""
-        lacking = {
-            name
-            for name, images in COMPONENTS_WITH_IMAGES.items()
-            if not all(getattr(self.images, image) for image in images)
-        }
-        return frozenset(COMPONENTS) - lacking - frozenset(self.omit.seed)
+    def deploys(self, component: str, images: Iterable[str]) -> bool:
+        """Whether an optional component of the seed is selected, and all of its images are set."""
+        return component not in self.omit.seed and all(getattr(self.images, each) for each in images)
 
     @property
     def has_gateways(self) -> bool:

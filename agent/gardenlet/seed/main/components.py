@@ -5,6 +5,7 @@ Some are not built yet.
 
 from collections.abc import Collection
 
+from components.seed_registry import deployed
 from components.system import RESERVATION
 from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
 
@@ -19,4 +20,4 @@ NOT_BUILT = (
 
 def left_out(config: GardenletConfiguration) -> Collection[str]:
     reservations = () if config.images.pause else (RESERVATION,)
-    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - config.components)
+    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - deployed(config))
