@@ -221,6 +221,7 @@ COMPONENT = Component(
     title=f"{NAME} system component",
     objects=_objects,
     has_bundles=True,
+    results=[ADDRESS],
     reads={"nodes": Read(NODES, selector=POOL)},
     after=[*ON_NODES, "identity"],
     is_wanted=lambda shoot: at(spec(shoot), "kubernetes", _SETTINGS, "enabled") is not False,
