@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
+from agent.gardenlet.extension_objects.kinds import EXTENSION
 from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.shoot.main.flows.when import Leaves, any_of, awake, no_waiting
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.rules.extensions import Stage
-from agent.gardenlet.shoot.main.tasks import extensions
+from agent.gardenlet.shoot.main.tasks import extensions, requests
 from components.results import Result
 
 
@@ -50,5 +51,5 @@ def waits_until_gone(
     its_id: str, name: str, after: str, result: Result[Going], unless: Leaves | None = None
 ) -> Task[ShootOperation]:
     """Task that waits until Extensions that an earlier task has deleted are gone."""
-    run = partial(extensions.wait_until_gone, result=result)
+    run = partial(requests.wait_for, kind=EXTENSION, result=result)
     return Task(its_id, name, run, after=[after], unless=unless, retry=ONCE, reads=[result])

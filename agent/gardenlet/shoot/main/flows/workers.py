@@ -106,7 +106,7 @@ AFTER_API_SERVER = [
     _wait(
         "stale-systems-gone",
         "Waiting until stale operating system config resources are deleted",
-        workers.wait_until_stale_systems_are_gone,
+        partial(requests.wait_for, kind=workers.SYSTEMS.kind, result=STALE_SYSTEMS),
         ["stale-systems"],
         asleep,
         no_waiting,
@@ -194,7 +194,7 @@ MACHINES_GONE = [
     _task(
         "worker",
         "Destroying shoot workers",
-        workers.delete,
+        partial(requests.delete_all, requests=workers.WORKER),
         ["network-gone", "machine-controller-manager", "autoscaler-gone"],
         retry=ONCE,
         provides=WORKER_GOING,
@@ -202,7 +202,7 @@ MACHINES_GONE = [
     _wait(
         "worker-gone",
         "Waiting until shoot worker nodes have been terminated",
-        workers.wait_until_gone,
+        partial(requests.wait_for, kind=workers.WORKER.kind, result=WORKER_GOING),
         ["worker"],
         reads=[WORKER_GOING],
     ),

@@ -9,7 +9,6 @@ from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.rules.extensions import Extension, Stage, wanted
 from agent.gardenlet.shoot.main.tasks import requests
-from components.results import Result
 from kube.objects import Key
 
 
@@ -37,11 +36,6 @@ async def delete(operation: ShootOperation, stages: Collection[Stage]) -> Going:
 async def delete_stale(operation: ShootOperation) -> Going:
     """Delete Extensions that the Shoot does not request, without waiting."""
     return await requests.delete(operation, EXTENSION, await stale(operation))
-
-
-async def wait_until_gone(operation: ShootOperation, result: Result[Going]) -> None:
-    """Wait until deleted Extensions are gone. Raises ExtensionError, KubeError."""
-    await requests.wait_until_gone(operation, EXTENSION, operation.results[result])
 
 
 async def stale(operation: ShootOperation) -> list[Key]:

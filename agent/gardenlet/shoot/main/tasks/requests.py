@@ -78,9 +78,14 @@ async def wait_for_one(operation: ShootOperation, requests: Requests) -> Object:
 
 async def remove(operation: ShootOperation, requests: Requests) -> None:
     """Delete all objects of the kind, and wait until they are gone. Raises ExtensionError, KubeError."""
+    await wait_until_gone(operation, requests.kind, await delete_all(operation, requests))
+
+
+async def delete_all(operation: ShootOperation, requests: Requests) -> Going:
+    """Delete all objects of the kind, without waiting."""
     is_one = requests.names is None
     names = requests.keys(operation) if is_one else await existing(operation, requests.kind)
-    await remove_named(operation, requests.kind, names)
+    return await delete(operation, requests.kind, names)
 
 
 async def remove_stale(operation: ShootOperation, requests: Requests) -> None:
@@ -110,6 +115,11 @@ async def delete(operation: ShootOperation, kind: Kind, names: Collection[Key]) 
     """Delete objects without waiting."""
     uids = await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
     return dict(zip(names, uids, strict=True))
+
+
+async def wait_for(operation: ShootOperation, kind: Kind, result: Result[Going]) -> None:
+    """Wait until objects that an earlier task has deleted are gone. Raises ExtensionError, KubeError."""
+    await wait_until_gone(operation, kind, operation.results[result])
 
 
 async def wait_until_gone(operation: ShootOperation, kind: Kind, going: Going) -> None:

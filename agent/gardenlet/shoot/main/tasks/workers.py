@@ -6,7 +6,6 @@ from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import results
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.tasks import infrastructure, requests
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.requests import Requests
@@ -121,11 +120,6 @@ async def wait_for_systems(operation: ShootOperation) -> dict[str, Object]:
     return {key(each).name: each for each in answered}
 
 
-async def wait_until_stale_systems_are_gone(operation: ShootOperation) -> None:
-    """Wait until the stale OperatingSystemConfigs are gone. Raises ExtensionError, KubeError."""
-    await requests.wait_until_gone(operation, SYSTEMS.kind, operation.results[results.STALE_SYSTEMS])
-
-
 # --- node agents
 
 
@@ -190,16 +184,6 @@ WORKER = Requests(
 
 def _user_data(system: Object) -> Object:
     return {"name": at(system, "status", "cloudConfig", "secretRef", "name"), "key": "cloud_config"}
-
-
-async def delete(operation: ShootOperation) -> Going:
-    """Delete the Worker without waiting."""
-    return await requests.delete(operation, WORKER.kind, WORKER.keys(operation))
-
-
-async def wait_until_gone(operation: ShootOperation) -> None:
-    """Wait until the Worker is gone. Raises ExtensionError, KubeError."""
-    await requests.wait_until_gone(operation, WORKER.kind, operation.results[results.WORKER_GOING])
 
 
 async def demand_configured_nodes(operation: ShootOperation) -> None:
