@@ -44,11 +44,12 @@ def _tasks_of(
 ) -> Iterator[Task[ShootOperation]]:
     """Task that writes objects for extensions, and the one that waits for responses."""
     deploy = deploy or partial(requests.deploy, requests=definition)
+    waits = requests.wait_for_one if definition.names is None else requests.wait
     yield _task(definition.task, f"Deploying {definition.title}", deploy, definition.after, reads=definition.reads)
     yield _wait(
         f"{definition.task}-ready",
         f"Waiting until {definition.awaited}",
-        wait or partial(requests.wait, requests=definition),
+        wait or partial(waits, requests=definition),
         [definition.task],
         *(() if definition.is_needed else (no_waiting,)),
         provides=definition.provides,
@@ -70,7 +71,7 @@ BEFORE_API_SERVER = [
         infrastructure.credentials,
         ["namespace"],
     ),
-    *_tasks_of(infrastructure.INFRASTRUCTURE, wait=infrastructure.wait_for_infrastructure),
+    *_tasks_of(infrastructure.INFRASTRUCTURE),
 ]
 
 _NOT_BUILT = [

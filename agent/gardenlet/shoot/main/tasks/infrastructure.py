@@ -8,7 +8,7 @@ from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, wait_for_one
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
 from components import container_runtimes, identity_credentials, results, shoot_infrastructure
 from components.results import Results
 from components.secrets import tables
@@ -144,11 +144,6 @@ CONTAINER_RUNTIMES = Requests(
     manifests=_runtimes,
     names=lambda operation: [key(each).name for each in _runtimes(operation)],
 )
-
-
-async def wait_for_infrastructure(operation: ShootOperation) -> Object:
-    """Wait for the Infrastructure, and return it. Raises ExtensionError, KubeError."""
-    return await wait_for_one(operation, INFRASTRUCTURE)
 
 
 async def control_plane(operation: ShootOperation) -> None:
