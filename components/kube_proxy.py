@@ -15,6 +15,7 @@ from components.control_plane import in_shoot
 from components.inputs import Inputs
 from components.namespaces import KUBE_SYSTEM
 from components.parts import made
+from components.results import ADDRESS
 from components.shoot_pods import CRITICAL, SECCOMP, SYSTEM_COMPONENT
 from components.worker_pools.pools import POOL, VERSION, pools_of
 from components.workloads import ON_ALL_NODES, container, daemon_set, service
