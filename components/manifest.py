@@ -65,6 +65,11 @@ def of_kind(objects: Iterable[Object], kind: str) -> Object:
     return found
 
 
+def without(objects: Iterable[Object], *kinds: str) -> list[Object]:
+    """All objects except those of some kinds."""
+    return [each for each in objects if each["kind"] not in kinds]
+
+
 @cache
 def _read(module: str, file: str) -> str:
     return Path(module).with_name(file).read_text()
