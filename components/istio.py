@@ -1,6 +1,6 @@
-"""Routes of the ingress gateway to Services of the seed, and common parts of Istio's components."""
+"""Routes of the ingress gateway to Services of the seed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from components.parts import GARDEN, made
 from gardener import keys
@@ -75,34 +75,3 @@ def passed_through(
         VIRTUAL_SERVICES, routes_name or f"{service}-0", namespace=namespace, labels=labels, spec=routes
     )
     return [gateways, virtual_service, destination_rule(service, namespace=namespace, labels=labels)]
-
-
-# --- Deployments of Istio
-
-WRITE = ("get", "watch", "list", "update", "patch", "create", "delete")
-
-
-def texts(**variables: str) -> Iterator[Object]:
-    """Environment variables with fixed values."""
-    for name, value in variables.items():
-        yield {"name": name, "value": value}
-
-
-def fields(**variables: str) -> Iterator[Object]:
-    """Environment variables with fields of the pod."""
-    for name, path in variables.items():
-        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
-
-
-def limits(**variables: str) -> Iterator[Object]:
-    """Environment variables with resource limits of the container."""
-    for name, resource in variables.items():
-        yield {"name": name, "valueFrom": {"resourceFieldRef": {"resource": f"limits.{resource}"}}}
-
-
-def apart(labels: Mapping[str, str]) -> Object:
-    """Affinity that prefers different nodes for pods with these labels."""
-    selected = [{"key": name, "operator": "In", "values": [value]} for name, value in labels.items()]
-    term = {"labelSelector": {"matchExpressions": selected}, "topologyKey": "kubernetes.io/hostname"}
-    preferred = {"podAffinityTerm": term, "weight": 100}
-    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}
