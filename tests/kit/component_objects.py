@@ -31,7 +31,7 @@ NAMESPACE = "shoot--a--b"
 
 # --- of seeds
 
-_IMAGE_NAMES: Object = {each.name: f"registry/{each.name}:v1.2.3" for each in fields(Images) if each.type is str}
+_IMAGE_NAMES: Object = {each.name: f"registry/{each.name}:v1.2.3" for each in fields(Images) if each.default == ""}
 _IMAGES = Images(**_IMAGE_NAMES)
 _SEED: Object = {
     "metadata": {"name": "meadow"},
