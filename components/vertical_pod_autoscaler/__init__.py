@@ -1,4 +1,4 @@
-"""The vertical pod autoscaler of a seed, which adapts requests to usage: recommender, updater, and admission webhook."""
+"""The vertical pod autoscaler of a seed, which adapts requests to usage: recommender, updater and admission webhook."""
 
 import base64
 

@@ -212,7 +212,7 @@ def test_what_belongs_to_observability_counts_for_that_condition() -> None:
 
 def servers(server: str, **values: Any) -> dict[tuple[str, str], Object]:
     made = prometheus.Values(**{"image": "i", "seed": "meadow", **values})
-    found = contents(prometheus.objects(prometheus.SERVERS[server](made), made))
+    found = contents(prometheus.objects(server, made))
     return {(obj["kind"], obj["metadata"]["name"]): obj for obj in found}
 
 
