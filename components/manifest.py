@@ -35,7 +35,7 @@ def manifest(module: str, file: str = "manifest.yaml", /, **values: Any) -> list
 
     Args:
         module: `__file__` of the module beside the file.
-        file: name of the file.
+        file: its path from there.
         values: by the name of their placeholder.
 
     Raises:
@@ -72,15 +72,15 @@ def without(objects: Iterable[Object], *kinds: str) -> list[Object]:
 
 @cache
 def _read(module: str, file: str) -> str:
-    return Path(module).with_name(file).read_text()
+    return (Path(module).parent / file).read_text()
 
 
 @cache
 def _read_as_json(module: str, file: str) -> str:
     """A list of all documents of a manifest."""
     budget = Budget(_MOST_VALUES, unique_keys=True)
-    text = Path(module).with_name(file).read_text()
-    return _json([load(each, budget=budget) for each in _DOCUMENT_START.split(text)])
+    parts = _DOCUMENT_START.split((Path(module).parent / file).read_text())
+    return _json([load(each, budget=budget) for each in parts])
 
 
 @cache
