@@ -3,20 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from components.parts import GARDEN, made
-from gardener import keys
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, VIRTUAL_SERVICES
 from kube.objects import Object
 
 GATEWAY = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 """Labels of the pods of the usual ingress gateway."""
 EVERYWHERE = ["*"]
-EXPORT = "networking.istio.io/exportTo"
-"""Annotation of Services: namespaces to which they are exported."""
-IN_GATEWAYS = (
-    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
-    {"matchExpressions": [{"key": keys.EXPOSURE_CLASS_HANDLER, "operator": "Exists"}]},
-)
-"""Selectors of the namespaces of ingress gateways."""
 
 
 def host_of(service: str, namespace: str = GARDEN) -> str:

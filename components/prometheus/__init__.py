@@ -18,7 +18,6 @@ from typing import Any
 
 from components.entrances import Entrance, certificates, entrance, ingress
 from components.manifest import manifest, of_kind, template, without
-from components.monitors import AGGREGATE, CACHE, OF_COMPONENTS, SEED
 from components.parts import in_seed
 from components.secrets.configs import Config
 from components.seed_component import SeedComponent, SeedInputs
@@ -30,6 +29,9 @@ from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.resources import NETWORK_POLICIES
 
+CACHE, SEED, AGGREGATE = "cache", "seed", "aggregate"
+OF_COMPONENTS = "garden|extension-.+|istio-.+|kube-system"
+"""Namespaces other than those of Shoots, as a regular expression."""
 _LETTER = "p"
 _WEB = 80
 _VERSION = re.compile(r":(v\d+\.\d+\.\d+[^@]*)")

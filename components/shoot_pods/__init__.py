@@ -1,31 +1,21 @@
 """Prerequisites of pods in a Shoot with workers: information about the Shoot, policies, priorities and tolerations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from components.inputs import Inputs
+from components.manifest import manifest
 from components.namespaces import KUBE_SYSTEM
 from components.parts import made
 from gardener import keys
 from gardener.garden.shoots import workers
 from kube.objects import Object, key, mapping, mappings, spec, text
 from kube.paths import at, mappings_at
-from kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PRIORITY_CLASSES, SERVICE_ACCOUNTS
+from kube.resources import CONFIG_MAPS, PRIORITY_CLASSES, SERVICE_ACCOUNTS
 
 INFO = "shoot-info"
 """Name of a ConfigMap."""
-NETWORK = "networking.gardener.cloud/"
-"""Prefix of pod labels that declare which targets pods reach, and from where they are reached."""
-TO_API_SERVER, TO_NAMES, TO_KUBELET = (f"{NETWORK}to-{each}" for each in ("apiserver", "dns", "kubelet"))
-FROM_SEED = f"{NETWORK}from-seed"
-SYSTEM_COMPONENT = {keys.ROLE: keys.ROLE_SYSTEM_COMPONENT, "origin": "gardener"}
-"""Labels of workloads and their pods."""
-CRITICAL = {"node.gardener.cloud/critical-component": "true"}
-"""Label of pods without which a node is not ready for others."""
-SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
-PRIORITY = "gardener-shoot-system-{}"
 _PRIORITIES = (600, 700, 800, 900)
 _LEAST_PRIORITY = 999_999_000
-_ANYWHERE: list[Object] = [{"ipBlock": {"cidr": each}} for each in ("0.0.0.0/0", "::/0")]
 _CONTROLLERS = (
     *("attachdetach-controller", "bootstrap-signer", "certificate-controller", "clusterrole-aggregation-controller"),
     *("controller-discovery", "cronjob-controller", "daemon-set-controller", "default", "deployment-controller"),
@@ -48,10 +38,12 @@ def objects(inputs: Inputs) -> Iterator[Object]:
     for name in _CONTROLLERS:
         kept = {keys.KEEP_OBJECT: "true"}
         yield made(SERVICE_ACCOUNTS, name, namespace=KUBE_SYSTEM, annotations=kept, automountServiceAccountToken=False)
-    yield from _policies()
+    yield from manifest(__file__, "policies.yaml")
     for each in _PRIORITIES:
         described = "PriorityClass for Shoot system components"
-        yield made(PRIORITY_CLASSES, PRIORITY.format(each), value=_LEAST_PRIORITY + each, description=described)
+        yield made(
+            PRIORITY_CLASSES, f"gardener-shoot-system-{each}", value=_LEAST_PRIORITY + each, description=described
+        )
 
 
 def _info(inputs: Inputs) -> Object:
@@ -73,43 +65,6 @@ def _info(inputs: Inputs) -> Object:
     always = ("extensions",)
     data = {name: value for name, value in found.items() if value or name in always}
     return made(CONFIG_MAPS, INFO, namespace=KUBE_SYSTEM, data=data)
-
-
-# --- network policies
-
-
-def _policies() -> Iterator[Object]:
-    """Policies for pods that declare their targets by labels."""
-    yield _policy(TO_API_SERVER, "the API server", [{"ports": [_port(443)]}])
-    dns = [{"podSelector": {"matchExpressions": [_runs("kube-dns")]}}]
-    local = [*_ANYWHERE, {"podSelector": {"matchExpressions": [_runs("node-local-dns")]}}]
-    ways = [{"ports": [_port(number, "UDP"), _port(number)], "to": to} for number, to in ((8053, dns), (53, local))]
-    yield _policy(TO_NAMES, "DNS", ways)
-    yield _policy(TO_KUBELET, "kubelets", [{"ports": [_port(10250)]}])
-    yield _policy(f"{NETWORK}to-public-networks", "all networks", [{"to": _ANYWHERE}])
-
-
-def _policy(label: str, what: str, egress: Sequence[Object]) -> Object:
-    described = f"Pods with the label {label}=allowed reach {what}."
-    return made(
-        NETWORK_POLICIES,
-        f"gardener.cloud--allow-{label.removeprefix(NETWORK)}",
-        namespace=KUBE_SYSTEM,
-        annotations={"gardener.cloud/description": described},
-        spec={
-            "podSelector": {"matchLabels": {label: keys.ALLOWED}},
-            "policyTypes": ["Egress"],
-            "egress": list(egress),
-        },
-    )
-
-
-def _port(number: int, protocol: str = "TCP") -> Object:
-    return {"port": number, "protocol": protocol}
-
-
-def _runs(app: str) -> Object:
-    return {"key": "k8s-app", "operator": "In", "values": [app]}
 
 
 # --- scheduling
