@@ -6,41 +6,26 @@ from components import kube_apiserver
 from components.access import cluster_role_binding
 from components.component import OF_DEPLOYMENT, Component
 from components.control_plane import (
-    ALL_SCRAPE_TARGETS,
     CIPHER_SUITES,
-    CONTROL_PLANE,
-    KUBECONFIG_DIRECTORY,
     KUBECONFIG_FILE,
-    REACHES_SHOOT,
-    SEEN_BY_EXTENSIONS,
-    access_secret,
-    access_secret_name,
     controller_managers,
-    controllers_pod,
     feature_gates_argument,
     in_shoot,
-    kubeconfig_volume,
-    secret_volume,
 )
 from components.inputs import Inputs
 from components.kubernetes_versions import controllers_without, known_features, version_of
-from components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget
+from components.manifest import manifest, of_kind, without
 from components.secrets import tables
-from components.workloads import (
-    deployment,
-    port,
-    service,
-)
-from gardener import keys
+from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
 from kube.objects import Object, mapping
+from kube.resources import DEPLOYMENTS
 
 NAME = "kube-controller-manager"
-LABELS = {"app": "kubernetes", "role": "controller-manager"}
 _SETTINGS = "kubeControllerManager"
-_PORT = 10257
 _CERTIFICATES = "/srv/kubernetes"
 _SERVER_DIRECTORY = "/var/lib/kube-controller-manager-server"
-_RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
+_OF_KUBELETS = "ca-kubelet"
+"""Volume for workers only."""
 _ON = ("*", "bootstrapsigner", "tokencleaner")
 _WITHOUT_WORKERS = (
     "attachdetach",
@@ -64,76 +49,37 @@ _POD_AUTOSCALER = (
 _SIGNERS = ("kube-apiserver-client", "legacy-unknown")
 
 
-def _objects(inputs: Inputs) -> Iterator[Object]:
-    yield _service(inputs)
-    yield access_secret(NAME, inputs.namespace)
-    yield _deployment(inputs)
-    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
-    if inputs.autoscaled:
-        yield _autoscaler(inputs)
+def _objects(inputs: Inputs) -> list[Object]:
+    found = _workload(inputs)
     binding = cluster_role_binding(
         f"gardener.cloud:target:{NAME}", NAME, namespace="kube-system", role=f"system:{NAME}"
     )
-    yield from in_shoot(f"shoot-core-{NAME}", [binding], namespace=inputs.namespace, keep_objects=True)
+    return [
+        *(found if inputs.autoscaled else without(found, VERTICAL_POD_AUTOSCALERS.kind)),
+        *in_shoot(f"shoot-core-{NAME}", [binding], namespace=inputs.namespace, keep_objects=True),
+    ]
 
 
-def _service(inputs: Inputs) -> Object:
-    return service(
-        NAME,
+def _workload(inputs: Inputs) -> list[Object]:
+    secrets = inputs.secrets
+    found = manifest(
+        __file__,
+        image=inputs.image_of_kubernetes(NAME),
         namespace=inputs.namespace,
-        ports=[port("metrics", _PORT)],
-        selects=LABELS,
-        labels=LABELS,
-        annotations={ALL_SCRAPE_TARGETS: allowed_ports(_PORT)},
-        clusterIP="None",
-    )
-
-
-def _autoscaler(inputs: Inputs) -> Object:
-    policy = {
-        "containerName": NAME,
-        "controlledValues": "RequestsOnly",
-        "minAllowed": {"memory": "50Mi"},
-        "maxAllowed": {"cpu": "4", "memory": "10G"},
-    }
-    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
-
-
-# --- pods
-
-
-def _deployment(inputs: Inputs) -> Object:
-    return deployment(
-        NAME,
-        namespace=inputs.namespace,
-        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
-        selects=LABELS,
-        pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
-        pod=_pod(inputs),
         replicas=inputs.running.replicas(controller_managers(inputs.shoot)),
-        revisionHistoryLimit=1,
+        command=[f"/usr/local/bin/{NAME}", *arguments(inputs)],
+        ca=secrets.bundle(tables.CA.name).name,
+        ca_client=secrets.current(tables.CA_CLIENT.name).name,
+        ca_kubelet=secrets.current(tables.CA_KUBELET.name).name if inputs.has_workers else "",
+        certificate=secrets.current(f"{NAME}-server").name,
+        signing_key=secrets.current(tables.SERVICE_ACCOUNT_KEY.name).name,
+        kubeconfig=secrets.current(tables.TOKEN_KUBECONFIG).name,
     )
-
-
-def _pod(inputs: Inputs) -> Object:
-    def private(config: str) -> Object:
-        return secret_volume(inputs.secrets.current(config).name, is_private=True)
-
-    signing_key = tables.SERVICE_ACCOUNT_KEY.name
-    volumes = {
-        "ca": (f"{_CERTIFICATES}/ca", secret_volume(inputs.secrets.bundle(tables.CA.name).name)),
-        "ca-client": (f"{_CERTIFICATES}/ca-client", private(tables.CA_CLIENT.name)),
-        signing_key: (f"{_CERTIFICATES}/{signing_key}", private(signing_key)),
-        "server": (_SERVER_DIRECTORY, private(f"{NAME}-server")),
-    }
-    if inputs.has_workers:
-        volumes["ca-kubelet"] = f"{_CERTIFICATES}/ca-kubelet", private(tables.CA_KUBELET.name)
-    kubeconfig = kubeconfig_volume(inputs.secrets.current(tables.TOKEN_KUBECONFIG).name, access_secret_name(NAME))
-    volumes["kubeconfig"] = KUBECONFIG_DIRECTORY, kubeconfig
-    image = inputs.image_of_kubernetes(NAME)
-    return controllers_pod(
-        NAME, image, cpu="100m", memory="128Mi", port=_PORT, arguments=arguments(inputs), volumes=volumes
-    )
+    if not inputs.has_workers:
+        pod = of_kind(found, DEPLOYMENTS.kind)["spec"]["template"]["spec"]
+        for holder, field in ((pod, "volumes"), (pod["containers"][0], "volumeMounts")):
+            holder[field] = [each for each in holder[field] if each["name"] != _OF_KUBELETS]
+    return found
 
 
 def arguments(inputs: Inputs) -> list[str]:
@@ -155,7 +101,7 @@ def arguments(inputs: Inputs) -> list[str]:
         ),
         f"--root-ca-file={_CERTIFICATES}/ca/bundle.crt",
         f"--service-account-private-key-file={_CERTIFICATES}/service-account-key/id_rsa",
-        f"--secure-port={_PORT}",
+        "--secure-port=10257",
         f"--service-cluster-ip-range={inputs.service_network}",
         "--profiling=false",
         f"--tls-cert-file={_SERVER_DIRECTORY}/tls.crt",
