@@ -58,8 +58,8 @@ def _of_seed(component: SeedComponent) -> Variants:
     return {name: partial(component.objects, each) for name, each in variants.items()}
 
 
-def _gateways(zones: int, **values: Any) -> list[Object]:
-    usual = ingress_gateway.Values(image="registry/proxy:v1.2.3", zones=zones)
+def _gateways(zones: int, *, monitored: bool = True, **values: Any) -> list[Object]:
+    usual = ingress_gateway.Values(image="registry/proxy:v1.2.3", zones=zones, monitored=monitored)
     others = [replace(usual, **values, zones=1)] if values else []
     return ingress_gateway.objects(usual, *others)
 
@@ -80,12 +80,13 @@ _SEED_ITSELF: Mapping[str, Variants] = {
             annotations={"provider/kind": "internal"},
             address="192.0.2.9",
             traffic_policy="Local",
-            monitored=False,
         ),
+        "plain": partial(_gateways, 1, monitored=False),
     },
     "resource-manager": {
         "": lambda: resource_manager.objects(_MANAGER),
         "zones": lambda: resource_manager.objects(replace(_MANAGER, zones=("a", "b", "c"))),
+        "plain": lambda: resource_manager.objects(replace(_MANAGER, autoscaled=False, monitored=False)),
     },
 }
 """Components without a definition."""
@@ -180,7 +181,7 @@ _SHOOT_ITSELF: Mapping[str, Variants] = {
         "settings": partial(
             _pools,
             "1.31.0",
-            sysctls={"vm.swappiness": "2"},
+            sysctls={"vm.max_map_count": "1", "vm.swappiness": "2"},
             kubernetes={"version": "1.31.0", "kubelet": {"maxPods": 200, "featureGates": {"AllAlpha": True}}},
         ),
     },
