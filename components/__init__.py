@@ -49,6 +49,6 @@ Additional components of a Shoot with workers:
     shoot_pods               prerequisites of all its pods
     apiserver_proxy, coredns, kube_proxy, metrics_server, node_problem_detector   workloads on its nodes
 
-`manifest`, `parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are their building blocks.
-Components without a definition yet have `objects(values)`, and tasks of their own.
+Their building blocks are `manifest`, `parts`, `workloads`, `access`, `istio`, `control_plane` and
+`kubernetes_versions`. Components without a definition yet have `objects(values)`, and tasks of their own.
 """
