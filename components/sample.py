@@ -74,7 +74,7 @@ def needs(component: Component) -> Needs:
 @cache
 def kinds_in_seed(component: SeedComponent) -> Sequence[Object]:
     """Same as `Needs.kinds`."""
-    images: Object = {each.name: each.name for each in fields(Images) if each.type is str}
+    images: Object = {each.name: each.name for each in fields(Images) if each.default == ""}
     inputs = SeedInputs(
         config=GardenletConfiguration(images=Images(**images)),
         seed={"metadata": {"name": "seed"}, "spec": {"ingress": {"domain": "example.com"}}},
