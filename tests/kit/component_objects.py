@@ -11,10 +11,11 @@ import yaml
 from components import cluster_identity, ingress_gateway, istiod, registry, resource_manager, seed_registry, system
 from components.component import Component
 from components.control_plane import Running
+from components.results import Address
 from components.seed_component import SeedComponent, SeedInputs
 from components.worker_pools import node_agent, operating_system
 from components.worker_pools.pools import VERSION, pools_of
-from config.gardenlet.schema import GardenletConfiguration, Images
+from config.gardenlet.schema import SHOOT_COMPONENTS, GardenletConfiguration, Images
 from gardener.managed_resource.bundle import DATA_KEY
 from gardener.managed_resource.decode import decode_secrets
 from gardener.managed_resource.plan import data_of
@@ -105,7 +106,7 @@ _KNOWN: Mapping[str, Any] = {
     "seed": _SEED,
     "profile": _PROFILE,
     "host": "api.b.a.example.com",
-    "address": "192.0.2.1",
+    "address": Address("192.0.2.1"),
     "cluster_ip": "10.0.0.1",
     "garden_identity": "garden",
     "namespace_uid": "uid",
@@ -135,7 +136,7 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "ha": {"shoot": _shoot(tolerance="zone")},
     "hibernated": {"shoot": _shoot(), "running": Running.ASLEEP},
     "ipv6": {"shoot": _shoot(_IPV6)},
-    "local": {"shoot": _shoot(), "is_local": True},
+    "local": {"shoot": _shoot(), "omitted": SHOOT_COMPONENTS, "address": Address("127.0.0.1", 6443)},
     "unscaled": {"shoot": _shoot(), "autoscaled": False},
     "settings": {
         "shoot": _shoot(**_SETTINGS),

@@ -6,7 +6,7 @@ from typing import Any
 
 from components.control_plane import Running
 from components.inputs import Inputs
-from components.results import CLUSTER_IP, INFRASTRUCTURE, WORKER, Namespace, Result, Results
+from components.results import ADDRESS, CLUSTER_IP, INFRASTRUCTURE, WORKER, Namespace, Result, Results
 from components.results import NAMESPACE as NAMESPACE_RESULT
 from components.secrets.stored import Stored
 from kube.objects import Object
@@ -65,7 +65,12 @@ def shoot_with(*, version: str = "1.30.1", tolerance: str = "", workers: int = 0
     }
 
 
-_RESULTS: dict[str, Result[Any]] = {"cluster_ip": CLUSTER_IP, "infrastructure": INFRASTRUCTURE, "worker": WORKER}
+_RESULTS: dict[str, Result[Any]] = {
+    "address": ADDRESS,
+    "cluster_ip": CLUSTER_IP,
+    "infrastructure": INFRASTRUCTURE,
+    "worker": WORKER,
+}
 
 
 def inputs(shoot: Object | None = None, *, namespace_uid: str = "", **known: Any) -> Inputs:
