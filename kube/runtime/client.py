@@ -473,9 +473,12 @@ class Client:
         except errors.NotFound:
             return None
 
-    async def annotate(self, resource: Resource, name: Key | str, notes: Mapping[str, str | None]) -> Object:
-        """Set annotations; None removes one."""
-        return await self.patch(resource, name, {"metadata": {"annotations": dict(notes)}})
+    async def annotate(
+        self, resource: Resource, name: Key | str, notes: Mapping[str, str | None], *, uid: str = ""
+    ) -> Object:
+        """Set annotations; None removes one. `uid` is a precondition if given."""
+        meta: Object = {"annotations": dict(notes)}
+        return await self.patch(resource, name, {"metadata": {"uid": uid, **meta} if uid else meta})
 
     async def delete(
         self,
