@@ -15,7 +15,6 @@ from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
-from kube.errors import KindNotServed
 from kube.objects import Object, annotations, key, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Form, Selection
@@ -137,11 +136,10 @@ class ComponentObjects:
                     await self._cluster.client.delete_if_exists(resource, name, uid=uid(obj))
 
     async def _served(self, api_version: str, kind: str) -> Resource | None:
-        try:
-            return await self._cluster.discovery.find(api_version, kind)
-        except KindNotServed:
+        resource = await self._cluster.discovery.kind_if_served(api_version, kind)
+        if resource is None:
             await self._cluster.discovery.require_gone(api_version, kind)
-            return None
+        return resource
 
 
 def owner_of_managed_resources(owner: str) -> str:

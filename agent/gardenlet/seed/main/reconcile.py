@@ -22,6 +22,7 @@ from agent.gardenlet.flow.graph import Graph, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
+from agent.gardenlet.identity import is_garden
 from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main import backup_bucket
 from agent.gardenlet.seed.main.flows import DELETE, RECONCILE
@@ -59,7 +60,6 @@ _REMOVED_SECONDS = 60.0
 _MOST_NAMED = 10
 _MONITORING = "global-monitoring"
 _REFERENCED = "ResourceReferenced"
-_OPERATOR = ("operator.gardener.cloud/v1alpha1", "Garden")
 _AUTOSCALER = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
 
 
@@ -255,7 +255,7 @@ class Reconciler:
             keys=made,
             identity=text(mapping(seed["status"]).get("clusterIdentity")),
             has_own_identity=cluster_identity.is_of_others(identity),
-            is_garden=await self._is_garden(),
+            is_garden=await is_garden(self.seed),
             **names,
         )
         async with Progress(partial(self._report, seed), period=_REPORT_SECONDS) as progress:
@@ -272,12 +272,3 @@ class Reconciler:
             return found
         namespace = labelled_namespaces.KUBE_SYSTEM
         return uid(await self.seed.client.get(NAMESPACES, namespace, form=Form.METADATA))
-
-    async def _is_garden(self) -> bool:
-        """Whether the garden runs in the seed cluster."""
-        try:
-            resource = await self.seed.discovery.find(*_OPERATOR)
-            page = await self.seed.client.list_page(resource, Selection(), form=Form.METADATA, limit=1)
-        except KindNotServed:
-            return False
-        return bool(page.get("items"))

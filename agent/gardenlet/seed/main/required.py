@@ -8,7 +8,6 @@ from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.operation import SeedOperation
 from agent.gardenlet.seed.main.rules.prerequisites import unready_extensions
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import KindNotServed
 from kube.objects import key
 from kube.runtime.cache import Store
 from kube.runtime.client import Form
@@ -65,13 +64,7 @@ async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
 
 
 async def _managed_resources(operation: SeedOperation) -> str:
-    cluster = operation.cluster
-    try:
-        resource = await cluster.discovery.find_any_version(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        listed = await cluster.client.list(resource, form=Form.METADATA)
-    except KindNotServed:
-        await cluster.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        return ""
+    listed = await operation.cluster.discovery.list_if_served(MANAGED_RESOURCES, form=Form.METADATA)
     return _still_there("ManagedResources", (str(key(each)) for each in listed))
 
 

@@ -134,8 +134,7 @@ async def delete_managed_resources(removal: Removal) -> None:
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
         name = key(each)
         if spec(each).get("keepObjects") is True:
-            with suppress(NotFound):
-                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
+            await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
         await _delete(removal, MANAGED_RESOURCES, each)
         if not spec(each).get("class"):
             of_shoot.add(name)

@@ -153,5 +153,4 @@ async def _write(client: Client, account: Object, meta: Object, secrets: list[Ob
     body: Object = {"metadata": {**meta, "resourceVersion": metadata(account)["resourceVersion"]}}
     if secrets != mappings(account.get("secrets")):
         body["secrets"] = secrets or None
-    with suppress(NotFound):
-        await client.patch(SERVICE_ACCOUNTS, name, body)
+    await client.patch_if_exists(SERVICE_ACCOUNTS, name, body)
