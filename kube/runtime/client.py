@@ -474,11 +474,18 @@ class Client:
             return None
 
     async def annotate(
-        self, resource: Resource, name: Key | str, notes: Mapping[str, str | None], *, uid: str = ""
+        self,
+        resource: Resource,
+        name: Key | str,
+        notes: Mapping[str, str | None],
+        *,
+        uid: str = "",
+        resource_version: str = "",
     ) -> Object:
-        """Set annotations; None removes one. `uid` is a precondition if given."""
-        meta: Object = {"annotations": dict(notes)}
-        return await self.patch(resource, name, {"metadata": {"uid": uid, **meta} if uid else meta})
+        """Set annotations, with the given preconditions; None removes one."""
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        meta = {field: value for field, value in preconditions.items() if value}
+        return await self.patch(resource, name, {"metadata": {**meta, "annotations": dict(notes)}})
 
     async def delete(
         self,

@@ -131,9 +131,8 @@ class EtcdReconciler:
         return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
 
     async def _without(self, found: Object, annotation: str) -> Object:
-        name, meta = key(found), {"annotations": {annotation: None}}
-        meta["resourceVersion"] = metadata(found)["resourceVersion"]
-        written = await self.client.patch(ETCDS, name, {"metadata": meta})
+        version = metadata(found)["resourceVersion"]
+        written = await self.client.annotate(ETCDS, key(found), {annotation: None}, resource_version=version)
         self.etcds.observe(written)
         return written
 

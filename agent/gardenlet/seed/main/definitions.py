@@ -113,5 +113,5 @@ async def _confirm(operation: SeedOperation, name: str) -> None:
     if live is None or is_deleting(live) or keys.DELETION_PROTECTED not in labels(live):
         return
     if annotations(live).get(keys.CONFIRM_DELETION) != "true":
-        meta = {"uid": uid(live), "annotations": {keys.CONFIRM_DELETION: "true"}}
-        await operation.cluster.client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"metadata": meta})
+        confirmed = {keys.CONFIRM_DELETION: "true"}
+        await operation.cluster.client.annotate(CUSTOM_RESOURCE_DEFINITIONS, name, confirmed, uid=uid(live))

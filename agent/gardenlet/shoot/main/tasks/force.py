@@ -181,9 +181,8 @@ async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dic
     if wanted.items() <= annotations(obj).items():
         return
     stamped = {**wanted, keys.TIMESTAMP: timestamp(removal.seed.clock())}
-    body = {"metadata": {"uid": uid(obj), "annotations": stamped}}
     with suppress(NotFound, Conflict):
-        await removal.seed.client.patch(resource, key(obj), body)
+        await removal.seed.client.annotate(resource, key(obj), stamped, uid=uid(obj))
 
 
 async def _delete(removal: Removal, resource: Resource, obj: Object) -> None:

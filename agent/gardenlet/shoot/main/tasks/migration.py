@@ -222,8 +222,7 @@ async def snapshot(operation: ShootOperation) -> None:
         return
     if not integer(spec(live).get("replicas")):
         raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
-    body = {"metadata": {"uid": uid(live), "annotations": {SNAPSHOT: timestamp(operation.seed.clock())}}}
-    written = await client.patch(ETCDS, name, body)
+    written = await client.annotate(ETCDS, name, {SNAPSHOT: timestamp(operation.seed.clock())}, uid=uid(live))
     await operation.waiting.until_ready(
         ETCDS,
         name,

@@ -50,13 +50,11 @@ async def renew(operation: ShootOperation) -> None:
     client, namespace = operation.seed.client, operation.technical_id
     requests = await client.list(SECRETS, Selection(namespace, label_selector=_REQUESTS), form=Form.METADATA)
     for each in requests:
-        meta = {"uid": uid(each), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}
         with suppress(NotFound, Conflict):
-            await client.patch(SECRETS, Key(namespace, key(each).name), {"metadata": meta})
+            await client.annotate(SECRETS, key(each), {keys.TOKEN_RENEW_TIMESTAMP: None}, uid=uid(each))
     for each in requests:
-        name = Key(namespace, key(each).name)
         await operation.waiting.until_ready(
-            SECRETS, name, _not_renewed, seconds=_RENEWED_SECONDS, report=waits_for, or_gone=True
+            SECRETS, key(each), _not_renewed, seconds=_RENEWED_SECONDS, report=waits_for, or_gone=True
         )
 
 
