@@ -6,14 +6,9 @@ from components import kube_apiserver
 from components.access import cluster_role_binding
 from components.component import OF_DEPLOYMENT, Component
 from components.control_plane import (
-    ALL_SCRAPE_TARGETS,
     CIPHER_SUITES,
-    CONTROL_PLANE,
     KUBECONFIG_DIRECTORY,
     KUBECONFIG_FILE,
-    REACHES_SHOOT,
-    SEEN_BY_EXTENSIONS,
-    access_secret,
     access_secret_name,
     controller_managers,
     controllers_pod,
@@ -23,15 +18,9 @@ from components.control_plane import (
     secret_volume,
 )
 from components.inputs import Inputs
+from components.kubernetes_controllers import around, of_pods
 from components.kubernetes_versions import controllers_without, known_features, version_of
-from components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget
 from components.secrets import tables
-from components.workloads import (
-    deployment,
-    port,
-    service,
-)
-from gardener import keys
 from kube.objects import Object, mapping
 
 NAME = "kube-controller-manager"
@@ -40,7 +29,6 @@ _SETTINGS = "kubeControllerManager"
 _PORT = 10257
 _CERTIFICATES = "/srv/kubernetes"
 _SERVER_DIRECTORY = "/var/lib/kube-controller-manager-server"
-_RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
 _ON = ("*", "bootstrapsigner", "tokencleaner")
 _WITHOUT_WORKERS = (
     "attachdetach",
@@ -65,54 +53,12 @@ _SIGNERS = ("kube-apiserver-client", "legacy-unknown")
 
 
 def _objects(inputs: Inputs) -> Iterator[Object]:
-    yield _service(inputs)
-    yield access_secret(NAME, inputs.namespace)
-    yield _deployment(inputs)
-    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
-    if inputs.autoscaled:
-        yield _autoscaler(inputs)
+    yield from around(NAME, inputs, labels=LABELS, metrics=_PORT, container=NAME, clusterIP="None")
+    yield of_pods(NAME, inputs, _pod(inputs), labels=LABELS, replicas=controller_managers(inputs.shoot))
     binding = cluster_role_binding(
         f"gardener.cloud:target:{NAME}", NAME, namespace="kube-system", role=f"system:{NAME}"
     )
     yield from in_shoot(f"shoot-core-{NAME}", [binding], namespace=inputs.namespace, keep_objects=True)
-
-
-def _service(inputs: Inputs) -> Object:
-    return service(
-        NAME,
-        namespace=inputs.namespace,
-        ports=[port("metrics", _PORT)],
-        selects=LABELS,
-        labels=LABELS,
-        annotations={ALL_SCRAPE_TARGETS: allowed_ports(_PORT)},
-        clusterIP="None",
-    )
-
-
-def _autoscaler(inputs: Inputs) -> Object:
-    policy = {
-        "containerName": NAME,
-        "controlledValues": "RequestsOnly",
-        "minAllowed": {"memory": "50Mi"},
-        "maxAllowed": {"cpu": "4", "memory": "10G"},
-    }
-    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
-
-
-# --- pods
-
-
-def _deployment(inputs: Inputs) -> Object:
-    return deployment(
-        NAME,
-        namespace=inputs.namespace,
-        labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
-        selects=LABELS,
-        pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
-        pod=_pod(inputs),
-        replicas=inputs.running.replicas(controller_managers(inputs.shoot)),
-        revisionHistoryLimit=1,
-    )
 
 
 def _pod(inputs: Inputs) -> Object:

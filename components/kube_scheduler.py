@@ -7,13 +7,8 @@ import yaml
 from components.access import cluster_role_binding
 from components.component import OF_DEPLOYMENT, Component
 from components.control_plane import (
-    ALL_SCRAPE_TARGETS,
-    CONTROL_PLANE,
     KUBECONFIG_DIRECTORY,
     KUBECONFIG_FILE,
-    REACHES_SHOOT,
-    SEEN_BY_EXTENSIONS,
-    access_secret,
     access_secret_name,
     config_map_volume,
     controllers_pod,
@@ -22,12 +17,11 @@ from components.control_plane import (
     secret_volume,
 )
 from components.inputs import Inputs
+from components.kubernetes_controllers import around, of_pods
 from components.kubernetes_versions import known_features, version_of
 from components.namespaces import KUBE_SYSTEM
-from components.parts import TO_DNS, allowed_ports, autoscaler, disruption_budget, made
+from components.parts import made
 from components.secrets import tables
-from components.workloads import deployment, port, service
-from gardener import keys
 from gardener.references import inject_annotations, make_unique
 from kube.objects import Object, key, mapping
 from kube.resources import CONFIG_MAPS
@@ -39,17 +33,12 @@ _SETTINGS, _SERVER_SECRET = "kubeScheduler", f"{NAME}-server"
 _PORT = 10259
 _SERVER, _CLIENT_CA, _CONFIG = (f"/var/lib/{NAME}-{each}" for each in ("server", "client-ca", "config"))
 _BIN_PACKING = "bin-packing"
-_RESTARTED_IN_MAINTENANCE = {"maintenance.gardener.cloud/restart": "true"}
 
 
 def _objects(inputs: Inputs) -> Iterator[Object]:
     yield _config(inputs)
-    yield _service(inputs)
-    yield access_secret(NAME, inputs.namespace)
-    yield _deployment(inputs)
-    yield disruption_budget(NAME, inputs.namespace, labels=LABELS)
-    if inputs.autoscaled:
-        yield _autoscaler(inputs)
+    yield from around(NAME, inputs, labels=LABELS, metrics=_PORT)
+    yield inject_annotations(of_pods(NAME, inputs, _pod(inputs), labels=LABELS, replicas=1))
 
 
 def _rights(_: Inputs) -> Iterator[Object]:
@@ -82,42 +71,6 @@ def _packing_profile() -> Object:
 
 
 _RESOURCES = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
-
-
-def _service(inputs: Inputs) -> Object:
-    return service(
-        NAME,
-        namespace=inputs.namespace,
-        ports=[port("metrics", _PORT)],
-        selects=LABELS,
-        labels=LABELS,
-        annotations={ALL_SCRAPE_TARGETS: allowed_ports(_PORT)},
-    )
-
-
-def _autoscaler(inputs: Inputs) -> Object:
-    policy = {
-        "containerName": "*",
-        "controlledValues": "RequestsOnly",
-        "minAllowed": {"memory": "50Mi"},
-        "maxAllowed": {"cpu": "4", "memory": "10G"},
-    }
-    return autoscaler(f"{NAME}-vpa", inputs.namespace, deployment=NAME, policy=policy)
-
-
-def _deployment(inputs: Inputs) -> Object:
-    return inject_annotations(
-        deployment(
-            NAME,
-            namespace=inputs.namespace,
-            labels={**LABELS, **CONTROL_PLANE, **SEEN_BY_EXTENSIONS, keys.HIGH_AVAILABILITY_TYPE: "controller"},
-            selects=LABELS,
-            pod_labels={**CONTROL_PLANE, **_RESTARTED_IN_MAINTENANCE, TO_DNS: keys.ALLOWED, **REACHES_SHOOT},
-            pod=_pod(inputs),
-            replicas=inputs.running.replicas(1),
-            revisionHistoryLimit=1,
-        )
-    )
 
 
 def _pod(inputs: Inputs) -> Object:

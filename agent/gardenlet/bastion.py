@@ -15,7 +15,7 @@ from datetime import datetime
 
 from agent.gardenlet.context import Context
 from agent.gardenlet.extension_objects.kinds import BASTION
-from agent.gardenlet.extension_objects.mirroring import Requests, answers, extension_objects, manifest
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, answers, manifest
 from agent.gardenlet.extension_objects.questions import Question
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
 from gardener.api.garden import BASTIONS, SHOOTS
@@ -89,9 +89,9 @@ def declare(context: Context) -> ControlLoop:
         indexes=((_BY_NAME, _name_of),),
     )
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
-    requests = Requests(extension_objects(seed, clock=context.clock), clock=context.clock)
+    extensions = MirroredObjects(seed, clock=context.clock)
     is_asked = any_of(listed, changed("metadata.generation", is_deleting, _is_forced))
-    bastions = loop.watch(garden.caches, own, enqueue_own(always, when=is_asked, forget=requests.forget))
+    bastions = loop.watch(garden.caches, own, enqueue_own(always, when=is_asked, forget=extensions.forget))
     places: dict[Key, Key] = {}
 
     def answered(change: Change[Object]) -> list[Key]:
@@ -112,7 +112,7 @@ def declare(context: Context) -> ControlLoop:
         Reconciler(
             garden=garden.client,
             seed=seed.client,
-            requests=requests,
+            extensions=extensions,
             bastions=bastions,
             places=places,
             statuses=StatusWriter(garden.client, bastions),
@@ -133,7 +133,7 @@ def _is_forced(bastion: Object) -> bool:
 class Reconciler:
     garden: Client
     seed: Client
-    requests: Requests
+    extensions: MirroredObjects
     bastions: Store[Object]
     places: dict[Key, Key]
     """Name of the extension object of each Bastion; other Shoots may have one of the same name."""
@@ -143,7 +143,7 @@ class Reconciler:
     async def reconcile(self, name: Key) -> Result:
         bastion = self.bastions.get(name)
         if bastion is None:
-            self.requests.forget(name)
+            self.extensions.forget(name)
             return Done()
         return await (self._delete(bastion) if is_deleting(bastion) else self._reconcile(bastion))
 
@@ -164,13 +164,13 @@ class Reconciler:
         if extension is None or question.is_open(extension):
             return await self._ask(bastion, question, extension)
         if has_succeeded(extension):
-            self.requests.forget(name)
+            self.extensions.forget(name)
             await self._succeed(bastion, extension)
         return Done()
 
     async def _ask(self, bastion: Object, question: Question, extension: Object | None) -> Result:
         try:
-            return await self.requests.send(key(bastion), question, extension)
+            return await self.extensions.request(key(bastion), question, extension)
         except KubeError as error:
             await self._fail(bastion, str(error))
             raise

@@ -13,8 +13,7 @@ from datetime import datetime
 
 from agent.gardenlet.backups import NAMESPACE, Credentials, OperationStatus, error_of
 from agent.gardenlet.extension_objects.kinds import BACKUP_BUCKET
-from agent.gardenlet.extension_objects.mirroring import Requests, manifest
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, manifest
 from agent.gardenlet.extension_objects.questions import Question
 from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
@@ -91,8 +90,7 @@ def generated_name(name: Key) -> Key:
 class Reconciler:
     garden: Client
     seed: Client
-    extensions: ExtensionObjects
-    requests: Requests
+    extensions: MirroredObjects
     credentials: Credentials
     buckets: Store[Object]
     entries: Store[Object]
@@ -103,7 +101,7 @@ class Reconciler:
     async def reconcile(self, name: Key) -> Result:
         bucket = self.buckets.get(name)
         if bucket is None:
-            self.requests.forget(name)
+            self.extensions.forget(name)
             return Done()
         return await (self._delete(bucket) if is_deleting(bucket) else self._reconcile(bucket))
 
@@ -128,11 +126,11 @@ class Reconciler:
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
         if extension is None or question.is_open(extension):
             await self._report(bucket, kind, standing)
-            return await self.requests.send(name, question, extension)
+            return await self.extensions.request(name, question, extension)
         if not has_succeeded(extension):
             await self._report(bucket, kind, standing)
             return Done()  # the response triggers the next pass
-        self.requests.forget(name)
+        self.extensions.forget(name)
         await self._succeed(bucket, kind, extension)
         return Done()
 

@@ -13,7 +13,7 @@ from agent.gardenlet.backup_entry.reconcile import Reconciler
 from agent.gardenlet.backup_entry.rules import bucket_problem, technical_id
 from agent.gardenlet.backups import Credentials, OperationStatus
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_objects.mirroring import Requests, answers, extension_objects, has_ended
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, answers, has_ended
 from agent.gardenlet.views import BY_BUCKET, BY_NAME, backup_buckets_view, backup_entries_view
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
@@ -41,10 +41,9 @@ _CLUSTERS_VIEW = View(CLUSTERS, resource_version, form=Form.METADATA)
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_entry, context.garden, context.seed
     loop = ControlLoop("backupentry", kind=BACKUP_ENTRIES, workers=settings.concurrent_syncs)
-    extensions = extension_objects(seed, clock=context.clock)
-    requests = Requests(extensions, clock=context.clock)
+    extensions = MirroredObjects(seed, clock=context.clock)
     is_asked = any_of(listed, changed("metadata.generation", is_deleting))
-    given = enqueue_own(is_on(context.seed_name), when=is_asked, forget=requests.forget)
+    given = enqueue_own(is_on(context.seed_name), when=is_asked, forget=extensions.forget)
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name), given)
 
     def of_bucket(change: Change[Object]) -> list[Key]:
@@ -69,7 +68,6 @@ def declare(context: Context) -> ControlLoop:
             garden=garden.client,
             seed=seed.client,
             extensions=extensions,
-            requests=requests,
             credentials=Credentials(
                 garden=garden.client, seed=seed.client, recorder=context.garden_recorder, clock=context.clock
             ),

@@ -13,8 +13,7 @@ from datetime import datetime
 from agent.gardenlet.backup_entry import rules
 from agent.gardenlet.backups import Credentials, OperationStatus, error_of
 from agent.gardenlet.extension_objects.kinds import BACKUP_ENTRY
-from agent.gardenlet.extension_objects.mirroring import Requests, manifest
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, manifest
 from agent.gardenlet.extension_objects.questions import Question
 from agent.gardenlet.shoot_states.rules.contents import NOTHING, left_for
 from agent.gardenlet.shoot_states.saving import saved
@@ -61,8 +60,7 @@ _OTHERS = ("Reconciliation of BackupEntry state initialized.", "Reconciliation o
 class Reconciler:
     garden: Client
     seed: Client
-    extensions: ExtensionObjects
-    requests: Requests
+    extensions: MirroredObjects
     credentials: Credentials
     seed_name: str
     settings: Settings
@@ -78,7 +76,7 @@ class Reconciler:
         if entry is not None and rules.has_left(entry, seed=self.seed_name):
             await self._forget_seed(entry)
         if entry is None or not kind:
-            self.requests.forget(name)
+            self.extensions.forget(name)
             return Done()
         match kind:
             case operations.DELETE:
@@ -117,8 +115,8 @@ class Reconciler:
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
             await self._report(entry, kind, standing)
-            return await self.requests.send(key(entry), question, extension) if is_open else Done()
-        self.requests.forget(key(entry))
+            return await self.extensions.request(key(entry), question, extension) if is_open else Done()
+        self.extensions.forget(key(entry))
         entry = await self.status.succeeded(entry, kind, succeeded, seedName=self.seed_name)
         await self._restored(entry)
         return Done()

@@ -4,7 +4,7 @@
         extension = await client.find(BACKUP_BUCKET.resource, name)
         question = Question(kind=BACKUP_BUCKET, manifest=manifest(name, spec))
         if extension is None or question.is_open(extension):
-            return await requests.send(owner, question, extension)
+            return await extensions.request(owner, question, extension)
         match standing_of(extension): ...
 
 `answers` selects the changes of extension objects that are responses.
@@ -27,11 +27,6 @@ from process.clusters import Cluster
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 1000.0
 _ENDED = ("Succeeded", "Error", FAILED)
 _ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
-
-
-def extension_objects(seed: Cluster, *, clock: Callable[[], datetime]) -> ExtensionObjects:
-    waiting = Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery)
-    return ExtensionObjects(client=seed.client, waiting=waiting, clock=clock)
 
 
 def manifest(name: Key, spec: Object) -> Object:
@@ -76,18 +71,20 @@ class Pauses:
         self._until.pop(name, None)
 
 
-class Requests:
-    """Requests for garden objects, with pauses if their extension keeps failing."""
+class MirroredObjects(ExtensionObjects):
+    """Extension objects that mirror garden objects, with pauses between requests if an extension keeps failing."""
 
-    def __init__(self, extensions: ExtensionObjects, *, clock: Callable[[], datetime]) -> None:
-        self._extensions, self._clock, self._pauses = extensions, clock, Pauses()
+    def __init__(self, seed: Cluster, *, clock: Callable[[], datetime]) -> None:
+        waiting = Waiting(client=seed.client, caches=seed.caches, discovery=seed.discovery)
+        super().__init__(client=seed.client, waiting=waiting, clock=clock)
+        self._pauses = Pauses()
 
-    async def send(self, owner: Key, question: Question, live: Object | None) -> Result:
+    async def request(self, owner: Key, question: Question, live: Object | None) -> Result:
         """Send a request for a garden object; `live` is the extension object as just read, None if there is none."""
         has_failed = last_operation(live or {}).get("state") == FAILED
         if has_failed and (pause := self._pauses.next(owner, now=self._clock())):
             return RequeueAfter(pause)
-        await self._extensions.send(question, live=live, is_absent=live is None)
+        await self.send(question, live=live, is_absent=live is None)
         return Done()
 
     def forget(self, owner: Key) -> None:
