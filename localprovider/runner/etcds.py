@@ -10,7 +10,7 @@ from datetime import datetime
 
 from gardener import keys
 from gardener.api.druid import ETCDS
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.clock import format_time
 from kube.objects import (
     Key,
@@ -80,7 +80,7 @@ class EtcdReconciler:
             await remove_finalizer(self.client, ETCDS, found, FINALIZER)
             return Done()
         found = await ensure_finalizer(self.client, ETCDS, found, FINALIZER)
-        await share(self.client, SERVICES, _service(found))
+        await ensure(self.client, SERVICES, _service(found))
         found = await self._taken_up(found)
         if not integer(spec(found).get("replicas")):
             await self.pods.stop(name.namespace, name.name)

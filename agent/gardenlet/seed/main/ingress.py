@@ -25,7 +25,7 @@ from components.parts import GARDEN, in_seed, made
 from gardener import keys
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import ENVOY_FILTERS, SERVICE_MONITORS
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at
@@ -130,7 +130,7 @@ async def _deploy_namespaces(operation: SeedOperation, gateways: list[Gateway]) 
         if live is None or keys.GARDENLET_COMPONENT in annotations(live):
             own.append(each)
         else:
-            await share(operation.cluster.client, NAMESPACES, each)
+            await ensure(operation.cluster.client, NAMESPACES, each)
     await operation.objects.deploy(_NAMESPACES, own)
 
 

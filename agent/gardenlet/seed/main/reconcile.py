@@ -39,7 +39,7 @@ from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.seeds import namespace_of
 from gardener.garden.shoots import selectors_of_users
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.errors import KindNotServed, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, text, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
@@ -184,7 +184,7 @@ class Reconciler:
         """
         zones = mapping(mapping(seed["spec"]).get("provider")).get("zones") or []
         for namespace in labelled_namespaces.objects(zones=zones):
-            await share(self.seed.client, NAMESPACES, namespace)
+            await ensure(self.seed.client, NAMESPACES, namespace)
         selection = Selection(namespace=GARDEN, label_selector=prerequisites.WILDCARD_SELECTOR)
         return prerequisites.wildcard_certificate(await self.seed.client.list(SECRETS, selection, form=Form.METADATA))
 
@@ -222,14 +222,12 @@ class Reconciler:
 
     async def _mark_finalised(self, seed: Object) -> None:
         """Prevent that a restart of this process recreates the Seed."""
+
+        def other_data(marker: Object, live: Object) -> Object | None:
+            return {"data": marker["data"]} if live.get("data") != marker["data"] else None
+
         marker = finalised_marker(seed, self.config.seed)
-        name = key(marker)
-        live = await self.seed.client.find(CONFIG_MAPS, name)
-        if live is None:
-            await self.seed.client.create(CONFIG_MAPS, marker)
-        elif live.get("data") != marker["data"]:
-            body = {"metadata": {"uid": uid(live)}, "data": marker["data"]}
-            await self.seed.client.patch(CONFIG_MAPS, name, body)
+        await ensure(self.seed.client, CONFIG_MAPS, marker, patch=other_data)
 
     # --- flow
 
