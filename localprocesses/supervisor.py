@@ -28,13 +28,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from localprocesses import landlock
-from localprocesses.local import LocalProcessError
+from localprocesses.local import LocalProcessError, wait_until
 from localprocesses.state import alive_lock, is_at, root
 
 CPU_FILE = "DEVCLUSTER_CPU_FILE"
@@ -254,16 +253,15 @@ def launch(state: Path, *, owner: int) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
             check=False,
         )
-    deadline = time.monotonic() + 60
-    while True:
-        try:
+
+    def answers() -> bool:
+        with contextlib.suppress(LocalProcessError):
             ask(state, "status")
-            return
-        except LocalProcessError:
-            if time.monotonic() > deadline:
-                text = log.read_text(errors="replace").strip()
-                raise LocalProcessError(f"the supervisor did not start:\n{text}") from None
-            time.sleep(0.01)
+            return True
+        return False
+
+    what = "the supervisor to start"
+    wait_until(answers, what=what, within=60, pause=0.01, explain=lambda: log.read_text(errors="replace").strip())
 
 
 def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gardener import keys
 from gardener.api.druid import ETCDS
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.clock import format_time
 from kube.objects import (
     Key,
@@ -84,7 +84,7 @@ class EtcdReconciler:
             await remove_finalizer(self.client, ETCDS, found, FINALIZER)
             return Done()
         found = await ensure_finalizer(self.client, ETCDS, found, FINALIZER)
-        await share(self.client, SERVICES, _service(found))
+        await ensure(self.client, SERVICES, _service(found))
         found = await self._taken_up(found)
         if not integer(spec(found).get("replicas")):
             await self._stop(name)
@@ -156,9 +156,8 @@ class EtcdReconciler:
         return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
 
     async def _without(self, found: Object, annotation: str) -> Object:
-        name, meta = key(found), {"annotations": {annotation: None}}
-        meta["resourceVersion"] = metadata(found)["resourceVersion"]
-        written = await self.client.patch(ETCDS, name, {"metadata": meta})
+        version = metadata(found)["resourceVersion"]
+        written = await self.client.annotate(ETCDS, key(found), {annotation: None}, resource_version=version)
         self.etcds.observe(written)
         return written
 

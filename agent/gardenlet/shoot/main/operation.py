@@ -236,8 +236,8 @@ class ShootOperation:
     async def waiting_skipped(self) -> None:
         """Remove the annotation that skips waiting; it applies to one operation."""
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
-            body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
-            await self.garden.client.patch(SHOOTS, self.name, body)
+            done = {keys.SHOOT_SKIP_READINESS: None}
+            await self.garden.client.annotate(SHOOTS, self.name, done, uid=uid(self.shoot))
 
     # --- components
 

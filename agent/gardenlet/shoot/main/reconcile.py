@@ -236,9 +236,8 @@ class Reconciler:
 
     async def _without_operation(self, shoot: Object) -> Object:
         """Remove the operation annotation: the status has the request from now on."""
-        name, version = key(shoot), metadata(shoot)["resourceVersion"]
-        body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-        written = await self.garden.client.patch(SHOOTS, name, body)
+        done, version = {keys.OPERATION: None}, metadata(shoot)["resourceVersion"]
+        written = await self.garden.client.annotate(SHOOTS, key(shoot), done, resource_version=version)
         self.shoots.observe(written)
         return written
 

@@ -120,8 +120,7 @@ async def delete_managed_resources(removal: Removal) -> None:
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
         name = key(each)
         if spec(each).get("keepObjects") is True:
-            with suppress(NotFound):
-                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
+            await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
         await _delete(removal, MANAGED_RESOURCES, each)
         if not spec(each).get("class"):
             of_shoot.add(name)
@@ -168,9 +167,8 @@ async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dic
     if wanted.items() <= annotations(obj).items():
         return
     stamped = {**wanted, keys.TIMESTAMP: timestamp(removal.seed.clock())}
-    body = {"metadata": {"uid": uid(obj), "annotations": stamped}}
     with suppress(NotFound, Conflict):
-        await removal.seed.client.patch(resource, key(obj), body)
+        await removal.seed.client.annotate(resource, key(obj), stamped, uid=uid(obj))
 
 
 async def _delete(removal: Removal, resource: Resource, obj: Object) -> None:

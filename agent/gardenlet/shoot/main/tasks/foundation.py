@@ -26,7 +26,7 @@ from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from gardener.garden.shoots import has_ssh, references
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, key, labels, mapping, metadata, spec, text, uid
 from kube.paths import at, mappings_at
@@ -59,7 +59,7 @@ async def namespace(operation: ShootOperation) -> Namespace:
         zones=zones,
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
-    made = await share(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
+    made = await ensure(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
     if live is None:
         operation.expect_none()
     return Namespace(uid(made), zones)
@@ -250,17 +250,17 @@ _KINDS = {each.kind: each for each in (CONFIG_MAPS, SECRETS, INTERNAL_SECRETS)}
 
 
 async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Object) -> None:
-    client, name = operation.garden.client, key(wanted)
-    live = await client.find(resource, name)
-    if live is None:
-        live = await client.create(resource, wanted)
-    elif mapping(live.get("data")) != wanted["data"] or not labels(wanted).items() <= labels(live).items():
-        meta = {"uid": uid(live), "labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
-        gone = {field: None for field in mapping(live.get("data")) if field not in wanted["data"]}
-        body = {"metadata": meta, "data": {**gone, **wanted["data"]}}
-        live = await client.patch(resource, name, body)
+    live = await ensure(operation.garden.client, resource, wanted, patch=_changes)
     if mapping(live.get("data")) != wanted["data"]:
-        raise ReconcileError(f"{resource.kind} {name} was changed while it was written; it is written again")
+        raise ReconcileError(f"{resource.kind} {key(wanted)} was changed while it was written; it is written again")
+
+
+def _changes(wanted: Object, live: Object) -> Object | None:
+    data = mapping(live.get("data"))
+    if data == wanted["data"] and labels(wanted).items() <= labels(live).items():
+        return None
+    meta = {"labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
+    return {"metadata": meta, "data": {**dict.fromkeys(data), **wanted["data"]}}
 
 
 # --- referenced resources

@@ -17,6 +17,7 @@ from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
+from kube.apply.shared_objects import ensure
 from kube.objects import Key, Object, key, mapping, spec, string_map, text
 from kube.resources import SECRETS
 
@@ -45,11 +46,7 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
     """Deploy a WorkloadIdentity's credentials, and wait for the token. Raises NotInTimeError, KubeError."""
     client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
     wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
-    live = await client.find(SECRETS, name)
-    if live is None:
-        live = await client.create(SECRETS, wanted)
-    elif body := identity_credentials.patch(wanted, live):
-        live = await client.patch(SECRETS, name, body)
+    live = await ensure(client, SECRETS, wanted, patch=identity_credentials.patch)
     if identity_credentials.lacks_token(live):
         await operation.waiting.until_ready(
             SECRETS, name, identity_credentials.lacks_token, seconds=_TOKEN_SECONDS, report=waits_for

@@ -42,6 +42,7 @@ from kube.resources import NAMESPACES
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
+from process.clusters import Cluster
 
 _ENTRY_SECONDS = 600.0
 _MOVED = [each for each in kinds.OF_SHOOTS.values() if each is not kinds.DNS_RECORD]
@@ -57,8 +58,7 @@ async def keep_objects(operation: ShootOperation) -> None:
     for each in await _managed(operation):
         if spec(each).get("keepObjects") is not True:
             name = key(each)
-            with suppress(NotFound):
-                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
+            await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
@@ -78,7 +78,7 @@ async def _managed(operation: ShootOperation) -> list[Object]:
 # --- state
 
 
-async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: datetime) -> str:
+async def problem_of_state(seed: Cluster, garden: Client, shoot: Object, *, now: datetime) -> str:
     """Reason why the state can't be saved; empty if it can, or was.
 
     Saved states of deleted extension objects are dropped before the move begins. From then on all saved states are
@@ -104,14 +104,14 @@ async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
         raise Overtaken(shoot)
 
 
-async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
+async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
     """Return the saved state, and the desired `spec`s of its parts.
 
     Raises: TooLarge, ReconcileError, KubeError.
     """
     name, namespace = key(shoot), text(at(shoot, "status", "technicalID"))
     before = await saved(garden, name)
-    place = await seed.find(NAMESPACES, namespace)
+    place = await seed.client.find(NAMESPACES, namespace)
     if place is None or is_deleting(place):
         if not before.parts and await had_keys(garden, name):
             raise ReconcileError(
@@ -129,7 +129,7 @@ async def persist(operation: ShootOperation) -> None:
     """Save the state, and read it back. Raises ReconcileError, KubeError."""
     garden, name = operation.garden.client, operation.name
     try:
-        before, wanted = await _to_save(operation.seed.client, garden, operation.shoot)
+        before, wanted = await _to_save(operation.seed, garden, operation.shoot)
     except TooLarge as error:
         raise ReconcileError(str(error)) from error
     if before.specs != wanted:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.gardenlet.backup_bucket.reconcile import desired
-from agent.gardenlet.extension_mirror import Pauses, answers
+from agent.gardenlet.extension_objects.mirroring import Pauses, answers
 from gardener.keys import OPERATION
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
