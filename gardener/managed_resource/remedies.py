@@ -65,10 +65,9 @@ _IMMUTABLE = (
     r"|(?:field can ?not|may not) be changed|updates to \w+ are forbidden|failed rule: self == oldSelf"
 )
 _BY_ADMISSION = (
-    r'admission webhook "(?P<webhook>[^"]+)" denied the request'
-    r"|ValidatingAdmissionPolicy '(?P<policy>[^']+)' with binding '[^']+' denied request"
+    r'admission webhook "[^"]+" denied the request'
+    r"|ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request"
 )
-_COUNTS_IF_INVALID = f"to have the object created anew, delete it (the annotation {keys.DELETE_ON_INVALID_UPDATE} needs the answer Invalid)"
 
 
 def _immutable_by_admission(found: re.Match[str]) -> str:
