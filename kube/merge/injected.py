@@ -56,7 +56,7 @@ _CONVERSION_CLIENT = ("spec", "conversion", "webhook", "clientConfig")
 _WEBHOOK_BUNDLE = ("clientConfig", "caBundle")
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 _SEQUENCES = (b"\x30\x81", b"\x30\x82")
-"""Beginnings of a DER sequence of 128 to 65535 bytes, as every certificate is."""
+"""First bytes of a DER sequence of 128 to 65535 bytes, as every certificate is."""
 
 
 def merge_api_service(result: Object, live: Object, options: MergeOptions) -> Object:

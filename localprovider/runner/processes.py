@@ -27,7 +27,7 @@ _LASTS_SECONDS = 60.0
 _LEVELS = frozenset({"error", "fatal", "panic", "dpanic"})
 _KLOG = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ [^\]]+\] (.*)")
 _REASON = re.compile(r'^"command failed" err=(".*")$')
-"""How Kubernetes' programs report the error with which they end."""
+"""Error with which a program of Kubernetes ends."""
 _PLAIN = re.compile(r"(?:Error|panic|fatal error): (.*)")
 
 

@@ -117,7 +117,7 @@ def _default_image(
 ) -> Object | None:
     """Return the latest version, of the first image that has one for the pool; an expired one only if all are.
 
-    Args: part: beginning of the version.
+    Args: part: first parts of the version, such as `1.2`.
     """
     expired = None
     for image in mappings(profile.get("machineImages")):
