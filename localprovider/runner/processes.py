@@ -6,7 +6,9 @@ shortest one. Its end is reported at once if the kernel supports that (Linux); e
 
 import asyncio
 import errno
+import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,9 +21,14 @@ from localprocesses.state import is_alive
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _END_SECONDS = 60.0
-_TRACE = 4096
+_TRACE = 16 << 10
 """Bytes of the output of a Go program when it crashes, with its trace."""
 _LASTS_SECONDS = 60.0
+_LEVELS = frozenset({"error", "fatal", "panic", "dpanic"})
+_KLOG = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ [^\]]+\] (.*)")
+_REASON = re.compile(r'^"command failed" err=(".*")$')
+"""Error with which a program of Kubernetes ends."""
+_PLAIN = re.compile(r"(?:Error|panic|fatal error): (.*)")
 
 
 @dataclass(slots=True)
@@ -30,6 +37,8 @@ class _Attempts:
 
     pause: float = 0.0
     started: float = float("-inf")
+    error: str = ""
+    """Last error of the previous process, until the current one is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +165,27 @@ class Processes:
         """Reset the pause between restarts."""
         self._attempts.pop(name, None)
 
+    def note_end(self, name: str) -> None:
+        """Remember the last error of a process that has ended."""
+        self._attempts.setdefault(name, _Attempts()).error = last_error(self.log(name))
+
+    def note_readiness(self, name: str) -> None:
+        if name in self._attempts:
+            self._attempts[name].error = ""
+
+    def error(self, name: str) -> str:
+        """Return the error with which the previous process has ended; empty once the current one was ready."""
+        return self._attempts[name].error if name in self._attempts else ""
+
     def log(self, name: str) -> Path:
         return self.directory / "logs" / f"{name}.log"
 
 
-def last_lines(log: Path, *, most: int = 500) -> str:
-    """Return the last output of a process, or the line about a full disk, which precedes a trace."""
+def last_error(log: Path, *, most: int = 500) -> str:
+    """Return the last error in the output of a process, or the line about a full disk, which precedes a trace.
+
+    The errors are those of klog and of JSON logs, and of a command line; without any, it is the end of the output.
+    """
     try:
         with log.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -170,4 +194,25 @@ def last_lines(log: Path, *, most: int = 500) -> str:
     except OSError:
         return ""
     full = (each for each in read.splitlines() if os.strerror(errno.ENOSPC).lower() in each.lower())
-    return next(full, read.strip()[-most:])[:most]
+    errors = (found for each in reversed(read.splitlines()) if (found := _error_in(each)))
+    return (next(full, "") or next(errors, "") or read.strip()[-most:])[:most]
+
+
+def _error_in(line: str) -> str:
+    if line.startswith("{"):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return ""
+        if not isinstance(entry, dict) or entry.get("level") not in _LEVELS:
+            return ""
+        return ": ".join(str(entry[field]) for field in ("msg", "error") if entry.get(field))
+    if (plain := _PLAIN.match(line)) is not None:
+        return plain[1]
+    if (klog := _KLOG.match(line)) is None:
+        return ""
+    reason = _REASON.search(klog[1])
+    try:
+        return str(json.loads(reason[1])) if reason is not None else klog[1]
+    except ValueError:
+        return klog[1]

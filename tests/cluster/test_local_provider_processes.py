@@ -20,7 +20,8 @@ from localprocesses.local import HOST
 from localprovider.runner.addresses import Here
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pod, Pods, Standing
-from localprovider.runner.processes import Processes, last_lines
+from localprovider.runner.probes import Probe
+from localprovider.runner.processes import Processes, last_error
 
 NAMESPACE, NAME = "shoot--dev--rose", "kube-controller-manager"
 SECONDS = 60.0
@@ -88,6 +89,22 @@ async def test_a_port_that_others_have_is_noticed(pods: Pods) -> None:
     assert "is started again" in found[-1].problem
 
 
+async def test_the_error_of_a_process_stays_until_another_one_is_ready(pods: Pods) -> None:
+    """It is reported as soon as it ends, and not replaced by what another one says that runs for a while."""
+    fails, found = pod(pods, "sh", "-c", "echo 'Error: unknown api groups foo/v1' >&2; sleep 1.5; exit 1"), list[str]()
+    fails = replace(fails, probe=Probe("http://127.0.0.1:1/"))
+    async with asyncio.timeout(SECONDS):
+        while len(found) < 4:
+            found.append((await pods.run(fails)).problem)
+            await soon(lambda: _is_over(pods.processes.directory), "the process to end")
+            found.append((await pods.run(fails)).problem)
+    error = "its process has ended and is started again: unknown api groups foo/v1"
+    assert found == ["its process was started just now", error, error, error]
+    corrected = pod(pods, "sleep", "600")
+    assert (await pods.run(corrected)).problem == "its process was started just now"
+    assert (await pods.run(corrected)).problem == ""
+
+
 def test_who_has_lost_a_port_gets_another_one(tmp_path: Path) -> None:
     places = Places(tmp_path)
     kept, lost = (places.port(NAMESPACE, each) for each in ("kube-apiserver", NAME))
@@ -139,10 +156,19 @@ async def test_a_log_is_cut(pods: Pods) -> None:
     ("printed", "reported"),
     [
         (f"a: write x: no space left on device\n{'trace ' * 400}", "a: write x: no space left on device"),
-        (f"{'long ago ' * 1000}the last\n", f"{'long ago ' * 1000}the last"[-500:]),
+        (f"{'long ago ' * 2000}the last\n", f"{'long ago ' * 2000}the last"[-500:]),
+        (
+            """E1129 12:57:34.5 1 run.go:72] "command failed" err="unknown api groups \\"foo\\""\nI1129 12:57:34.6 1 flags.go:64] FLAG: --v="2"\n""",
+            'unknown api groups "foo"',
+        ),
+        ("E1129 12:57:34.5 1 a.go:7] the reason\nI1129 12:57:35.5 1 b.go:7] stopped\n", "the reason"),
+        ("Error: unknown flag: --x\nUsage:\n  --a  b\n", "unknown flag: --x"),
+        ("panic: no\n\ngoroutine 1 [running]:\nmain.main()\n", "no"),
+        ('{"level":"fatal","msg":"discovery failed","error":"bind: in use"}\n', "discovery failed: bind: in use"),
+        ('{"level":"info","msg":"fine"}\n{nothing', '{"level":"info","msg":"fine"}\n{nothing'),
     ],
 )
 def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, reported: str) -> None:
     log = tmp_path / "log"
     log.write_text(printed)
-    assert last_lines(log) == reported
+    assert last_error(log) == reported

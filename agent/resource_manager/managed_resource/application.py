@@ -483,7 +483,7 @@ class Application(base.Application):
             ApplyError: always, with the result.
         """
         text, error_text = self._wanted.text, self._options.owner.identity.error_text
-        if not may_be_replaced(merged, error.causes):
+        if not may_be_replaced(merged, error):
             raise error
         try:
             policy = propagation_policy(merged, resource=text)
