@@ -3,10 +3,11 @@
     COMPONENT = Component(name=..., title=..., contents=_contents, after=[...])     of a Shoot: `component`, `registry`
     COMPONENT = SeedComponent(name=..., title=..., objects=_objects)                of a seed: `seed_component`
 
-Pure functions make objects from inputs (`inputs`, `seed_component`), in the order in which they are written. Everything
-derived from them is kept nowhere else (`sample`): kinds that are removed with a component, images that have to be
-configured, Secrets with CA bundles. Flow tasks, waits, deletions and the table in the documentation are generated
-from the definition.
+Pure functions make objects from inputs (`inputs`, `seed_component`), in the order in which they are written. Static
+parts are YAML files beside the code, with placeholders (`manifest`); computed ones are Python. Everything derived from
+the objects is kept nowhere else (`sample`): kinds that are removed with a component, images that have to be configured,
+Secrets with CA bundles. Flow tasks, waits, deletions and the table in the documentation are generated from the
+definition.
 
 Some components are written by the gardenlet itself: prerequisites of the others, and those with data that only the
 gardenlet has. The others are ManagedResources, which the resource manager of the seed applies and watches: `in_seed` of
@@ -48,6 +49,6 @@ Additional components of a Shoot with workers:
     shoot_pods               prerequisites of all its pods
     apiserver_proxy, coredns, kube_proxy, metrics_server, node_problem_detector   workloads on its nodes
 
-`parts`, `workloads`, `access`, `istio`, `control_plane` and `kubernetes_versions` are their building blocks. Components
-without a definition yet have `objects(values)`, and tasks of their own.
+Their building blocks are `manifest`, `parts`, `workloads`, `access`, `istio`, `control_plane` and
+`kubernetes_versions`. Components without a definition yet have `objects(values)`, and tasks of their own.
 """

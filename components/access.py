@@ -15,7 +15,6 @@ from kube.resources import (
 )
 
 READ = ("get", "list", "watch")
-FOLLOW = ("list", "watch")
 EVERYTHING = ("*",)
 
 Texts = str | Sequence[str]
@@ -82,16 +81,14 @@ def role(name: str, namespace: str, *rules: Object, labels: Mapping[str, str] | 
     return made(ROLES, name, namespace=namespace, labels=labels, rules=list(rules))
 
 
-def role_binding(
-    name: str, namespace: str, account: str, *, role: str = "", labels: Mapping[str, str] | None = None
-) -> Object:
-    """Binding for a ServiceAccount of the same namespace. Args: role: a Role, if its name is not the binding's."""
+def role_binding(name: str, namespace: str, account: str, *, labels: Mapping[str, str] | None = None) -> Object:
+    """Binding of the Role with this name to a ServiceAccount of the same namespace."""
     return made(
         ROLE_BINDINGS,
         name,
         namespace=namespace,
         labels=labels,
-        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": role or name},
+        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": name},
         subjects=[_subject(account, namespace)],
     )
 

@@ -8,10 +8,12 @@ writes them. Its kinds, images, Secrets and bundles are derived in `sample`.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from components.control_plane import in_shoot
 from components.inputs import Inputs
 from components.parts import deployment_unready, managed_resource_unready
+from components.results import Result
 from components.secrets.configs import Config
 from components.secrets.tables import ControlPlane
 from gardener.api.kinds import MANAGED_RESOURCES
@@ -61,8 +63,12 @@ def _no_secrets(_: ControlPlane) -> Sequence[Config]:
     return ()
 
 
-def _always(_: Object) -> bool:
+def always(_: Object) -> bool:
     return True
+
+
+def _never(_: Object) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,6 +83,7 @@ class Component:
     awaited: state that the flow waits for, as in the name of that task; empty if it does not wait.
     awaited_after: IDs of further tasks before that one.
     reads: objects in the Shoot's cluster to read first, by their name in `Inputs.live`.
+    results: of earlier tasks, which its objects depend on.
     task: ID of its task; empty: its name.
     after: IDs of tasks before it.
     carries_out: requested task of the Shoot's annotation that is completed by its deployment.
@@ -85,7 +92,7 @@ class Component:
     is_wanted: whether this Shoot requests it; otherwise it is removed.
     is_left_asleep: whether it is left unchanged while the Shoot is hibernated.
     is_put_to_sleep_later: whether it keeps running during hibernation until a separate task stops it.
-    is_on_this_computer: whether it is deployed in the local profile.
+    is_required: whether a control plane without its Deployment is unhealthy.
     """
 
     name: str
@@ -97,19 +104,20 @@ class Component:
     awaited: str = ""
     awaited_after: Collection[str] = ()
     reads: Mapping[str, Read] = field(default_factory=dict)
+    results: Collection[Result[Any]] = ()
     task: str = ""
     after: Collection[str] = ()
     carries_out: str = ""
     has_bundles: bool = False
     is_of_workers: bool = True
-    is_wanted: Callable[[Object], bool] = _always
+    is_wanted: Callable[[Object], bool] = always
     is_left_asleep: bool = True
     is_put_to_sleep_later: bool = False
-    is_on_this_computer: bool = False
+    is_required: Callable[[Object], bool] = _never
 
     @property
     def can_be_unwanted(self) -> bool:
-        return self.is_wanted is not _always
+        return self.is_wanted is not always
 
     @property
     def id(self) -> str:

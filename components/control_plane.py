@@ -4,12 +4,11 @@ Their desired state follows from the Shoot and the step of its flow, never from 
 after an interruption ends in the same state as the first one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Any
 
 from components.parts import made
-from components.workloads import container, container_ports
 from gardener import keys
 from gardener.managed_resource.bundle import managed_resource, managed_resource_of_parts
 from kube.objects import Object, text
@@ -181,46 +180,3 @@ def runtime_config_argument(apis: Mapping[str, bool]) -> list[str]:
 
 def _switches(values: Mapping[str, Any]) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in sorted(values.items()))
-
-
-def controllers_pod(
-    name: str,
-    image: str,
-    *,
-    cpu: str,
-    memory: str,
-    port: int,
-    arguments: Sequence[str],
-    volumes: Mapping[str, tuple[str, Object]],
-) -> Object:
-    """Pod spec of a Kubernetes controller that uses the API server, with `port` for metrics and probes.
-
-    `volumes` are mount paths and sources; only the last mount is explicitly read-only, others depend on their kind.
-    """
-    mounts: list[Object] = [{"name": each, "mountPath": path} for each, (path, _) in volumes.items()]
-    mounts[-1]["readOnly"] = True
-    probe = {
-        "httpGet": {"path": "/healthz", "port": port, "scheme": "HTTPS"},
-        "initialDelaySeconds": 15,
-        "timeoutSeconds": 15,
-        "periodSeconds": 10,
-        "successThreshold": 1,
-        "failureThreshold": 2,
-    }
-    its_container = container(
-        name,
-        image,
-        cpu=cpu,
-        memory=memory,
-        command=[f"/usr/local/bin/{name}", *arguments],
-        ports=container_ports(metrics=port),
-        livenessProbe=probe,
-        volumeMounts=mounts,
-    )
-    return {
-        "automountServiceAccountToken": False,
-        "priorityClassName": PRIORITY.format(300),
-        "securityContext": dict(NOT_ROOT),
-        "containers": [its_container],
-        "volumes": [{"name": each, **source} for each, (_, source) in volumes.items()],
-    }

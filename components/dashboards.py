@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from components.monitors import OF_COMPONENTS
+from components.prometheus import OF_COMPONENTS
 from kube.objects import Object
 
 _COMPONENTS = f'namespace=~"{OF_COMPONENTS}"'

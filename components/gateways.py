@@ -16,6 +16,7 @@ from kube.objects import Object, key, mapping, mappings, string_map, text
 from kube.paths import at
 
 ISTIO = "istio"
+ISTIO_IMAGES = ("istio_discovery", "istio_proxy")
 """The component of the gateways; also a label of their pods."""
 _USUAL = "ingressgateway"
 _LONGEST_NAME = 63
@@ -125,7 +126,7 @@ def nearest(gateway: Gateway, config: GardenletConfiguration, *, seed: Object, z
     seed: the Seed.
     zones: of the control plane.
     """
-    has_zones = ISTIO in config.components and len(at(seed, "spec", "provider", "zones") or ()) > 1
+    has_zones = config.deploys(ISTIO, ISTIO_IMAGES) and len(at(seed, "spec", "provider", "zones") or ()) > 1
     return gateway.in_zone(zones[0]) if has_zones and len(zones) == 1 else gateway
 
 

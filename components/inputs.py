@@ -6,13 +6,16 @@ from ipaddress import ip_network
 from typing import Any, Protocol
 
 from components.control_plane import Running
+from components.results import ADDRESS, CLUSTER_IP, INFRASTRUCTURE, NAMESPACE, WORKER, Results
 from components.secrets.configs import BUNDLE
 from components.secrets.stored import Stored
 from components.secrets.tables import CA
+from config.gardenlet.schema import TUNNEL
 from gardener.garden.shoots import workers
 from kube.objects import Object, mapping, spec, text
 from kube.paths import at
 
+HTTPS = 443
 _DNS_NUMBER = 10
 """Index of the DNS server's address in the network of Services."""
 
@@ -48,15 +51,13 @@ class Images(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """Attributes:
-    namespace: of the Shoot, in the seed; its uid is unknown until it exists.
+    namespace: of the Shoot, in the seed.
     host: of the API server, for clients outside the seed.
-    address, port: of the API server; empty if not known yet.
-    cluster_ip: of its Service.
     garden_identity: of the garden cluster.
     patience: how long pods stay on failing nodes.
-    is_local: whether the control plane consists of local processes.
+    omitted: components that are not deployed.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
-    infrastructure, worker: extension objects, once their extensions have responded; else empty.
+    results: of earlier tasks.
     bootstrap_secret: with a kubeconfig for the resource manager; empty if it has a token.
     tasks: requested by the annotation of the Shoot.
     now: current time, as in objects.
@@ -70,17 +71,12 @@ class Inputs:
     host: str
     running: Running
     autoscaled: bool
-    is_local: bool
     images: Images
     secrets: Secrets
     garden_identity: str = ""
     patience: Mapping[str, int] = field(default_factory=dict)
-    namespace_uid: str = ""
-    address: str = ""
-    port: int = 443
-    cluster_ip: str = ""
-    infrastructure: Object = field(default_factory=dict)
-    worker: Object = field(default_factory=dict)
+    omitted: Collection[str] = ()
+    results: Results = field(default_factory=Results)
     bootstrap_secret: str = ""
     tasks: Collection[str] = ()
     now: str = ""
@@ -108,12 +104,34 @@ class Inputs:
 
     @property
     def has_tunnel(self) -> bool:
-        """Whether the control plane reaches nodes through a tunnel; simulated nodes have no network."""
-        return self.has_workers and not self.is_local
+        """Whether the control plane reaches nodes through a tunnel."""
+        return self.has_workers and TUNNEL not in self.omitted
 
     def settings(self, program: str) -> Mapping[str, Any]:
         """Args: program: a field of `spec.kubernetes`."""
         return mapping(at(spec(self.shoot), "kubernetes", program))
+
+    # --- results of earlier tasks
+
+    @property
+    def namespace_uid(self) -> str:
+        return self.results[NAMESPACE].uid
+
+    @property
+    def address(self) -> str:
+        return self.results[ADDRESS].host
+
+    @property
+    def cluster_ip(self) -> str:
+        return self.results[CLUSTER_IP]
+
+    @property
+    def infrastructure(self) -> Object:
+        return self.results[INFRASTRUCTURE]
+
+    @property
+    def worker(self) -> Object:
+        return self.results[WORKER]
 
     # --- images
 
@@ -140,8 +158,9 @@ class Inputs:
 
     @property
     def url(self) -> str:
-        """URL of the API server for all clients; it has the address in the local profile, which resolves no names."""
-        return f"https://{self.address}:{self.port}" if self.is_local else f"https://{self.host}"
+        """URL of the API server for all clients; its names lead to the usual port only."""
+        port = self.results[ADDRESS].port
+        return f"https://{self.host}" if port == HTTPS else f"https://{self.address}:{port}"
 
     @property
     def service_network(self) -> str:

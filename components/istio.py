@@ -1,22 +1,14 @@
-"""Routes of the ingress gateway to Services of the seed, and common parts of Istio's components."""
+"""Routes of the ingress gateway to Services of the seed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from components.parts import GARDEN, made
-from gardener import keys
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, VIRTUAL_SERVICES
 from kube.objects import Object
 
 GATEWAY = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 """Labels of the pods of the usual ingress gateway."""
 EVERYWHERE = ["*"]
-EXPORT = "networking.istio.io/exportTo"
-"""Annotation of Services: namespaces to which they are exported."""
-IN_GATEWAYS = (
-    {"matchLabels": {keys.ROLE: keys.ROLE_ISTIO_INGRESS}},
-    {"matchExpressions": [{"key": keys.EXPOSURE_CLASS_HANDLER, "operator": "Exists"}]},
-)
-"""Selectors of the namespaces of ingress gateways."""
 
 
 def host_of(service: str, namespace: str = GARDEN) -> str:
@@ -75,34 +67,3 @@ def passed_through(
         VIRTUAL_SERVICES, routes_name or f"{service}-0", namespace=namespace, labels=labels, spec=routes
     )
     return [gateways, virtual_service, destination_rule(service, namespace=namespace, labels=labels)]
-
-
-# --- Deployments of Istio
-
-WRITE = ("get", "watch", "list", "update", "patch", "create", "delete")
-
-
-def texts(**variables: str) -> Iterator[Object]:
-    """Environment variables with fixed values."""
-    for name, value in variables.items():
-        yield {"name": name, "value": value}
-
-
-def fields(**variables: str) -> Iterator[Object]:
-    """Environment variables with fields of the pod."""
-    for name, path in variables.items():
-        yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
-
-
-def limits(**variables: str) -> Iterator[Object]:
-    """Environment variables with resource limits of the container."""
-    for name, resource in variables.items():
-        yield {"name": name, "valueFrom": {"resourceFieldRef": {"resource": f"limits.{resource}"}}}
-
-
-def apart(labels: Mapping[str, str]) -> Object:
-    """Affinity that prefers different nodes for pods with these labels."""
-    selected = [{"key": name, "operator": "In", "values": [value]} for name, value in labels.items()]
-    term = {"labelSelector": {"matchExpressions": selected}, "topologyKey": "kubernetes.io/hostname"}
-    preferred = {"podAffinityTerm": term, "weight": 100}
-    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}

@@ -51,9 +51,7 @@ def made(
     return {**resource.type_meta, "metadata": meta, **fields}
 
 
-def in_seed(
-    name: str, objects: Iterable[Object], *, namespace: str = GARDEN, condition: str = "", secret_name: str = ""
-) -> list[Object]:
+def in_seed(name: str, objects: Iterable[Object], *, namespace: str = GARDEN, condition: str = "") -> list[Object]:
     """A ManagedResource that is a component of the seed, with its Secret.
 
     Args:
@@ -61,12 +59,11 @@ def in_seed(
         objects: that it applies.
         namespace: of both.
         condition: the condition of the Seed that it counts for; empty: the one of system components.
-        secret_name: without the hash; empty: derived from the ManagedResource.
     """
     labels = {keys.ROLE: keys.ROLE_SEED_SYSTEM_COMPONENT}
     if condition:
         labels[CARE_CONDITION_TYPE] = condition
-    return managed_resource(name, namespace, objects, resource_class=SEED_CLASS, labels=labels, secret_name=secret_name)
+    return managed_resource(name, namespace, objects, resource_class=SEED_CLASS, labels=labels)
 
 
 def allowed_ports(*ports: int) -> str:

@@ -26,6 +26,8 @@ from components.vertical_pod_autoscaler import of_shoot as vertical_pod_autoscal
 from components.vpn import client as vpn_client
 from components.vpn import server as vpn_server
 from components.worker_pools.pools import NODE_AGENT
+from gardener.garden.shoots import workers
+from kube.objects import Object, spec
 
 ON_NODES = (
     coredns.COMPONENT,
@@ -55,10 +57,17 @@ IMAGES_OF_MACHINES = (NODE_AGENT, "hyperkube", "pause")
 
 
 @cache
-def images_of_workers() -> tuple[str, ...]:
-    """Images that only a Shoot with workers needs."""
-    of_components = (needs(each).images for each in COMPONENTS if each.is_of_workers)
+def images_of_workers(omitted: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Images that only a Shoot with workers needs. Args: omitted: components that are not deployed."""
+    deployed = (each for each in COMPONENTS if each.is_of_workers and each.name not in omitted)
+    of_components = (needs(each).images for each in deployed)
     return tuple(sorted({*IMAGES_OF_MACHINES, *chain.from_iterable(of_components)}))
+
+
+def required_deployments(shoot: Object) -> list[str]:
+    """Names of Deployments without which the control plane is unhealthy."""
+    has_workers = bool(workers(spec(shoot)))
+    return [each.name for each in COMPONENTS if (has_workers or not each.is_of_workers) and each.is_required(shoot)]
 
 
 def secrets(plane: ControlPlane) -> list[Config]:

@@ -6,10 +6,12 @@ Therefore no list of kinds, images or Secrets is kept for a component.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any
 
 from components.component import Component
 from components.control_plane import Running
 from components.inputs import Inputs
+from components.results import Result, Results, T
 from components.secrets import configs
 from components.secrets.stored import Stored
 from components.secrets.tables import TOKEN_KUBECONFIG
@@ -36,16 +38,18 @@ class Needs:
     kinds: of its objects in the seed, as objects without further fields.
     has_bundles: whether it has the bundle of an authority, or names a Secret that has one.
     images: names of its images that are not part of Kubernetes.
+    results: of earlier tasks, which its objects depend on.
     """
 
     kinds: Collection[Object]
     has_bundles: bool
     images: Collection[str]
+    results: Collection[Result[Any]]
 
 
 @cache
 def needs(component: Component) -> Needs:
-    secrets, images = _Secrets(), _Images()
+    secrets, images, results = _Secrets(), _Images(), _Results()
     inputs = Inputs(
         shoot=_SHOOT,
         seed={},
@@ -54,22 +58,23 @@ def needs(component: Component) -> Needs:
         host="api.example.com",
         running=Running.AWAKE,
         autoscaled=True,
-        is_local=False,
         images=images,
         secrets=secrets,
+        results=results,
         live=dict.fromkeys(component.reads, ()),
     )
     return Needs(
         kinds=_kinds(component.made(inputs)),
         has_bundles=secrets.has_bundles,
         images=sorted(images.requested),
+        results=results.requested,
     )
 
 
 @cache
 def kinds_in_seed(component: SeedComponent) -> Sequence[Object]:
     """Same as `Needs.kinds`."""
-    images: Object = {each.name: each.name for each in fields(Images) if each.type is str}
+    images: Object = {each.name: each.name for each in fields(Images) if each.default == ""}
     inputs = SeedInputs(
         config=GardenletConfiguration(images=Images(**images)),
         seed={"metadata": {"name": "seed"}, "spec": {"ingress": {"domain": "example.com"}}},
@@ -95,6 +100,16 @@ class _Secrets:
     def bundle(self, config: str, /) -> Stored:
         self.has_bundles = True
         return Stored(name=f"{config}-bundle", labels={}, data=_CONTENT)
+
+
+class _Results(Results):
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested = set[Result[Any]]()
+
+    def __getitem__(self, result: Result[T]) -> T:
+        self.requested.add(result)
+        return result.default
 
 
 @dataclass(frozen=True, slots=True)

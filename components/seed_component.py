@@ -57,6 +57,7 @@ class SeedComponent:
     title: in the names of its tasks, which users read: `Deploying <title>`.
     objects: makes all of its objects; pure.
     secrets: to be generated for it.
+    images: fields of `images` in the configuration; it is left out unless all are set.
     asks_for: kinds of which it has objects only if they are served.
     is_of_garden: whether a garden in the same cluster deploys it.
     is_wanted: extra condition, in addition to the configuration.
@@ -68,6 +69,7 @@ class SeedComponent:
     title: str
     objects: Callable[[SeedInputs], Iterable[Object]]
     secrets: Callable[[SeedInputs], Iterable[Config]] = lambda _: ()
+    images: Collection[str] = ()
     asks_for: Sequence[Resource] = ()
     is_of_garden: bool = False
     is_wanted: Callable[[SeedInputs], bool] = lambda _: True

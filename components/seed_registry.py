@@ -11,6 +11,9 @@ from components import (
     vpn_authorization_server,
     worker_roles,
 )
+from components.gateways import ISTIO, ISTIO_IMAGES
+from config.gardenlet.schema import COMPONENTS as OPTIONAL
+from config.gardenlet.schema import GardenletConfiguration
 
 COMPONENTS = (
     *worker_roles.COMPONENTS,
@@ -23,3 +26,9 @@ COMPONENTS = (
     nginx_ingress.COMPONENT,
     vpn_authorization_server.COMPONENT,
 )
+
+
+def deployed(config: GardenletConfiguration) -> frozenset[str]:
+    """Names of optional components that are deployed."""
+    images = {ISTIO: ISTIO_IMAGES, **{each.name: each.images for each in COMPONENTS}}
+    return frozenset(each for each in OPTIONAL if config.deploys(each, images.get(each, ())))

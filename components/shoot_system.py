@@ -9,6 +9,7 @@ from components.control_plane import in_shoot
 from components.inputs import Inputs
 from components.namespaces import KUBE_SYSTEM
 from components.parts import made
+from components.results import INFRASTRUCTURE
 from gardener import keys
 from gardener.garden.shoots import zones_of_workers
 from kube.objects import Object, spec
@@ -107,7 +108,6 @@ COMPONENTS = (
         after=["resource-manager"],
         is_of_workers=False,
         is_left_asleep=False,
-        is_on_this_computer=True,
     ),
     Component(
         name=_IDENTITY,
@@ -116,15 +116,14 @@ COMPONENTS = (
         task="shoot-identity",
         after=["resource-manager", "identity", "systems-ready"],
         is_of_workers=False,
-        is_on_this_computer=True,
     ),
     Component(
         name=_SYSTEM,
         title="shoot system resources",
         objects=_system,
         task="system",
+        results=[INFRASTRUCTURE],
         after=["resource-manager-ready", "connection", "namespaces-ready", "systems-ready"],
         is_of_workers=False,
-        is_on_this_computer=True,
     ),
 )

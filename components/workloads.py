@@ -6,7 +6,7 @@ from typing import Any
 from components.parts import GARDEN, MOST_REVISIONS, TO_DNS, TO_RUNTIME_API_SERVER, made
 from gardener import keys
 from kube.objects import Object
-from kube.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES
+from kube.resources import DEPLOYMENTS, SERVICES
 
 REACHES_API_SERVER = {TO_DNS: keys.ALLOWED, TO_RUNTIME_API_SERVER: keys.ALLOWED}
 """Labels of pods that connect to the API server of the seed."""
@@ -22,7 +22,6 @@ def deployment(
     namespace: str = GARDEN,
     selects: Mapping[str, str] | None = None,
     pod_labels: Mapping[str, str] | None = None,
-    pod_annotations: Mapping[str, str] | None = None,
     replicas: int = 1,
     **fields: Any,
 ) -> Object:
@@ -35,14 +34,11 @@ def deployment(
         namespace: of the Deployment.
         selects: labels that select its pods; None: `labels`.
         pod_labels: further ones.
-        pod_annotations: of its pods.
         replicas: number of pods.
         fields: of the spec.
     """
     selects = dict(selects or labels)
     meta: Object = {"labels": {**selects, **(pod_labels or {})}}
-    if pod_annotations:
-        meta["annotations"] = dict(pod_annotations)
     spec = {
         "replicas": replicas,
         "revisionHistoryLimit": MOST_REVISIONS,
@@ -82,23 +78,3 @@ def service(
 def port(name: str, number: int, target: int | str = 0) -> Object:
     """Port of a Service. Args: target: of the pods, if it differs."""
     return {"name": name, "port": number, "targetPort": target or number, "protocol": "TCP"}
-
-
-def daemon_set(
-    name: str,
-    *,
-    namespace: str,
-    labels: Mapping[str, str],
-    selects: Mapping[str, str],
-    pod: Object,
-    pod_labels: Mapping[str, str] | None = None,
-    **fields: Any,
-) -> Object:
-    """A DaemonSet."""
-    template = {"metadata": {"labels": {**selects, **(pod_labels or {})}}, "spec": pod}
-    spec = {"selector": {"matchLabels": dict(selects)}, "template": template, **fields}
-    return made(DAEMON_SETS, name, namespace=namespace, labels=labels, spec=spec)
-
-
-ON_ALL_NODES = [{"effect": effect, "operator": "Exists"} for effect in ("NoSchedule", "NoExecute")]
-"""Tolerations of pods that run on every node, regardless of its state."""

@@ -12,7 +12,6 @@ waiting until it shows up.
 
 import collections
 import os
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import IO, Any
 import orjson
 
 from devcluster.api import Api
-from localprocesses.local import LocalProcessError
+from localprocesses.local import wait_until
 
 _SETTLE_SECONDS = 60.0
 
@@ -108,11 +107,12 @@ class Audit:
         """Read until a call made now shows up; the log keeps the order in which calls ended, nearly."""
         path = f"/version?settle={uuid.uuid4()}"
         self._api.get(path)
-        deadline = time.monotonic() + _SETTLE_SECONDS
-        while not self._read(until=path):
-            if time.monotonic() > deadline:
-                raise LocalProcessError(f"{self._log}: a call did not show up within {_SETTLE_SECONDS:.0f} s")
-            time.sleep(0.005)
+        wait_until(
+            lambda: self._read(until=path),
+            what=f"a call to show up in {self._log}",
+            within=_SETTLE_SECONDS,
+            pause=0.005,
+        )
 
     def _read(self, *, until: str) -> bool:
         """Read new entries; return whether the call `until` was among them (it is not kept)."""

@@ -68,16 +68,14 @@ class GardenApi(ABC):
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def operate(
-        self, resource: Resource, name: str, operation: str, *, namespace: str = "", version: str = ""
-    ) -> Object:
+    async def operate(self, resource: Resource, name: Key | str, operation: str, *, version: str = "") -> Object:
         """Request an operation on an object, such as `reconcile`; return the result.
 
         Args: version: resourceVersion that it must still have; empty for any.
         """
         meta: Object = {"annotations": {keys.OPERATION: operation}}
         patch = {"metadata": meta | ({"resourceVersion": version} if version else {})}
-        return await self._client.patch(resource, Key(namespace, name), patch)
+        return await self._client.patch(resource, name, patch)
 
     def needs_work(self, obj: Object) -> bool:
         """Whether requested work has not begun."""
@@ -131,7 +129,7 @@ class GardenApi(ABC):
 
     def _issued(self, resource: Resource, where: Key, subresource: str) -> str:
         """Return the path at which credentials for an object are issued."""
-        path = resource.path(namespace=where.namespace, name=where.name, subresource=subresource)
+        path = resource.path_of(where, subresource)
         if self._issued_below:
             return f"{self._issued_below}{path.removeprefix(f'/apis/{resource.api_version}')}"
         return path
@@ -178,8 +176,7 @@ class PlainApi(GardenApi):
 
     async def migrated(self, shoot: Object) -> None:
         """Request a reconciliation: a status write cannot raise the generation here."""
-        where = key(shoot)
-        await self.operate(SHOOTS, where.name, keys.OPERATION_RECONCILE, namespace=where.namespace)
+        await self.operate(SHOOTS, key(shoot), keys.OPERATION_RECONCILE)
 
 
 def _token(answer: bytes, *, now: datetime) -> Token:

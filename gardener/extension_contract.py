@@ -99,6 +99,18 @@ def needs_kick(
     return is_bad or _is_older(last, annotations(obj).get(TIMESTAMP, "")) or _is_older(last, data_changed)
 
 
+def needs_repeated_kick(obj: Object, *, spec_changed: bool, data_changed: str = "", **_: str) -> bool:
+    """Whether an object needs a kick that is kicked by each of many passes, none of which waits for the answer.
+
+    Unlike `needs_kick`, an extension that is working, or retries after an error, is left alone.
+    """
+    if spec_changed or is_unanswered(obj):
+        return True
+    if not (last := last_operation(obj)):
+        return OPERATION not in annotations(obj)
+    return last.get("state") == FAILED or _is_older(last, data_changed)
+
+
 # --- reading the answer
 
 

@@ -8,7 +8,7 @@ import yaml
 from kube.yaml import Dumper
 
 
-def kubeconfig(name: str, *, server: str, ca_bundle: bytes, user: Mapping[str, str]) -> bytes:
+def kubeconfig(name: str, *, server: str, ca_bundle: bytes, user: Mapping[str, str], server_name: str = "") -> bytes:
     """Kubeconfig as YAML; equal arguments give equal texts.
 
     Args:
@@ -16,11 +16,14 @@ def kubeconfig(name: str, *, server: str, ca_bundle: bytes, user: Mapping[str, s
         server: its URL.
         ca_bundle: certificates of its CAs, PEM.
         user: credentials, in the format of a kubeconfig.
+        server_name: in its certificate, if it is not the host of the URL.
     """
-    bundle = base64.b64encode(ca_bundle).decode()
+    cluster = {"certificate-authority-data": base64.b64encode(ca_bundle).decode(), "server": server}
+    if server_name:
+        cluster["tls-server-name"] = server_name
     config = {
         "apiVersion": "v1",
-        "clusters": [{"cluster": {"certificate-authority-data": bundle, "server": server}, "name": name}],
+        "clusters": [{"cluster": cluster, "name": name}],
         "contexts": [{"context": {"cluster": name, "user": name}, "name": name}],
         "current-context": name,
         "kind": "Config",

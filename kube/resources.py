@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from kube.errors import NotFound
+from kube.objects import Key
 
 _BY_NAME = ("", "apps", "autoscaling", "batch", "extensions", "policy")
 _BY_DOMAIN = (
@@ -58,6 +59,10 @@ class Resource:
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+    def path_of(self, name: Key, subresource: str = "") -> str:
+        """URL path of one object. Raises NotFound as `path` does."""
+        return self.path(namespace=name.namespace, name=name.name, subresource=subresource)
 
     def reference(self, *, namespace: str = "", name: str, uid: str) -> dict[str, str]:
         """Reference to an object, as in Events and owner references."""

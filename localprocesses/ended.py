@@ -1,6 +1,7 @@
 """Processes of a supervisor that have ended, and why."""
 
 import errno
+import json
 import os
 import re
 import signal
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 _MOST_ATTEMPTS = 3
-_END = 16384
+_END = 16 << 10
 """Bytes of the end of a log, with the trace of a Go program that crashed."""
-_MOST = 300
-_CRASH = re.compile(r"(panic|fatal error): ")
-"""First line of a crash of a Go program; its trace follows."""
+_LEVELS = frozenset({"error", "fatal", "panic", "dpanic"})
+_KLOG = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ [^\]]+\] (.*)")
+_REASON = re.compile(r'^"command failed" err=(".*")$')
+"""Error with which a program of Kubernetes ends."""
+_PLAIN = re.compile(r"(?:Error|panic|fatal error): (.*)")
 _FULL = os.strerror(errno.ENOSPC).lower()
 
 
@@ -34,23 +37,41 @@ def reason(state: Path, name: str, found: Mapping[str, Any]) -> str:
     again = "" if wait is None else f", and is started again in {wait:.0f} s"
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}{again}"
-    error = last_error(state / "logs" / f"{name}.log")
+    error = last_error(state / "logs" / f"{name}.log").rpartition("\n")[2]
     return f"ended with {code}{again}{f': {error}' if error else ''}"
 
 
-def last_error(log: Path) -> str:
-    """Return the last error in a log: the line about a full disk, or of a crash, or the last line; empty for none."""
-    lines = [line.strip() for line in end_of(log, _END).splitlines() if line.strip()]
-    full = (each for each in lines if _FULL in each.lower())
-    crashes = (each for each in reversed(lines) if _CRASH.match(each))
-    return next(full, next(crashes, lines[-1] if lines else ""))[:_MOST]
+def last_error(log: Path, *, most: int = 500) -> str:
+    """Return the last error in a log, or the line about a full disk, which precedes a trace.
 
-
-def end_of(log: Path, most: int) -> str:
-    """Return the end of a log, at most so many bytes; empty if it can't be read."""
+    The errors are those of klog and of JSON logs, and of a command line; without any, it is the end of the log.
+    """
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-            return file.read().decode(errors="replace")
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _END))
+            read = file.read().decode(errors="replace")
     except OSError:
         return ""
+    full = (each for each in read.splitlines() if _FULL in each.lower())
+    errors = (found for each in reversed(read.splitlines()) if (found := _error_in(each)))
+    return (next(full, "") or next(errors, "") or read.strip()[-most:])[:most]
+
+
+def _error_in(line: str) -> str:
+    if line.startswith("{"):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return ""
+        if not isinstance(entry, dict) or entry.get("level") not in _LEVELS:
+            return ""
+        return ": ".join(str(entry[field]) for field in ("msg", "error") if entry.get(field))
+    if (plain := _PLAIN.match(line)) is not None:
+        return plain[1]
+    if (klog := _KLOG.match(line)) is None:
+        return ""
+    failed = _REASON.search(klog[1])
+    try:
+        return str(json.loads(failed[1])) if failed is not None else klog[1]
+    except ValueError:
+        return klog[1]

@@ -14,6 +14,8 @@ class Attempts:
     """Attempts since the process last ran for a while."""
     pause: float = 0.0
     started: float = float("-inf")
+    error: str = ""
+    """Last error of the previous process, until the current one is ready."""
 
     def left(self, now: float) -> float:
         """Return the seconds until the next attempt; not positive if it may begin."""

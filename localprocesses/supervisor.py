@@ -345,16 +345,17 @@ def launch(state: Path, *, owner: int) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
             check=False,
         )
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
+
+    def answers() -> bool:
+        with contextlib.suppress(LocalProcessError):
             ask(state, "status")
-            return
-        except LocalProcessError:
-            if time.monotonic() > deadline:
-                text = log.read_text(errors="replace").strip()
-                raise LocalProcessError(f"the supervisor did not start:\n{text}") from None
-            time.sleep(0.01)
+            return True
+        return False
+
+    what = "the supervisor to start"
+    wait_until(
+        answers, what=what, within=_START_SECONDS, pause=0.01, explain=lambda: log.read_text(errors="replace").strip()
+    )
 
 
 def ask(state: Path, op: str, **arguments: object) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from kube.clock import format_duration
 from kube.files import read_bounded
 from kube.runtime.kubeconfig import ConfigurationError
 from kube.runtime.metrics import certwatcher_read_certificate_errors_total, certwatcher_read_certificate_total
+from kube.runtime.polling import wait_while
 from process.logging import get_logger
 from webhooks.expiry import not_after
 from webhooks.metrics import certificate_expiry
@@ -98,13 +99,13 @@ class ServingCertificate:
         Raises:
             CertificateError: there is still none.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _PATIENCE_SECONDS
-        while not self.refresh():
-            if loop.time() >= deadline:
-                waited = f"after waiting for {format_duration(_PATIENCE_SECONDS)}"
-                raise CertificateError(f"{self._problem} ({waited}): {_REMEDY}")
-            await asyncio.sleep(min(0.5, _LOOK_EVERY_SECONDS))
+
+        async def problem() -> str:
+            return "" if self.refresh() else self._problem
+
+        if left := await wait_while(problem, seconds=_PATIENCE_SECONDS, every=min(0.5, _LOOK_EVERY_SECONDS)):
+            waited = f"after waiting for {format_duration(_PATIENCE_SECONDS)}"
+            raise CertificateError(f"{left} ({waited}): {_REMEDY}")
 
     async def wait(self) -> None:
         while True:

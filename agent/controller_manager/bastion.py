@@ -184,5 +184,5 @@ class Reconciler:
         written = await self.status.write({"metadata": meta}, status)
         if bastion.is_kept_alive:
             version = written["metadata"]["resourceVersion"]
-            body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-            self.bastions.observe(await self.client.patch(BASTIONS, key, body))
+            done = {keys.OPERATION: None}
+            self.bastions.observe(await self.client.annotate(BASTIONS, key, done, resource_version=version))

@@ -16,7 +16,7 @@ from gardenapi.api import GardenApi
 from gardener import keys
 from gardener.basic_auth import PASSWORD_LENGTH, line_of, new_password
 from gardener.garden.domains import NAMESPACE
-from kube.errors import AlreadyExists, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from kube.runtime.client import Client, Selection
@@ -34,9 +34,7 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
     log = get_logger()
     try:
         if not await _has_monitoring_secret(client):
-            await client.create(SECRETS, monitoring_secret(now=now))
-    except AlreadyExists:
-        pass
+            await client.create_if_missing(SECRETS, monitoring_secret(now=now))
     except KubeError as error:
         log.error(f"Cannot make the Secret of the role {ROLE_GLOBAL_MONITORING}: gardenlets need one", error=str(error))
     if not api.has_own_fields:
@@ -44,9 +42,7 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
     try:
         if await client.find(CONFIG_MAPS, Key(_SYSTEM_NAMESPACE, _IDENTITY)) is None:
             system = await client.get(NAMESPACES, _SYSTEM_NAMESPACE)
-            await client.create(CONFIG_MAPS, cluster_identity(uid(system)))
-    except AlreadyExists:
-        pass
+            await client.create_if_missing(CONFIG_MAPS, cluster_identity(uid(system)))
     except KubeError as error:
         log.error(f"Cannot make the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}: gardenlets need it", error=str(error))
 

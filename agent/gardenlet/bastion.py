@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, answers
+from agent.gardenlet.extension_objects.kinds import BASTION
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, answers, manifest
+from agent.gardenlet.extension_objects.questions import Question
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
 from gardener.api.garden import BASTIONS, SHOOTS
 from gardener.extension_contract import Pending, Trouble, has_succeeded, standing_of
@@ -33,6 +35,7 @@ from kube.objects import (
     metadata,
     spec,
     text,
+    uid,
 )
 from kube.paths import at, mappings_at
 from kube.runtime.cache import Change, Store, View, without_managed_fields
@@ -86,9 +89,9 @@ def declare(context: Context) -> ControlLoop:
         indexes=((_BY_NAME, _name_of),),
     )
     loop = ControlLoop("bastion", kind=BASTIONS, workers=settings.concurrent_syncs)
-    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_BASTIONS, clock=context.clock)
+    extensions = MirroredObjects(seed, clock=context.clock)
     is_asked = any_of(listed, changed("metadata.generation", is_deleting, _is_forced))
-    bastions = loop.watch(garden.caches, own, enqueue_own(always, when=is_asked, forget=mirror.forget_pauses))
+    bastions = loop.watch(garden.caches, own, enqueue_own(always, when=is_asked, forget=extensions.forget))
     places: dict[Key, Key] = {}
 
     def answered(change: Change[Object]) -> list[Key]:
@@ -108,7 +111,8 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             garden=garden.client,
-            mirror=mirror,
+            seed=seed.client,
+            extensions=extensions,
             bastions=bastions,
             places=places,
             statuses=StatusWriter(garden.client, bastions),
@@ -128,7 +132,8 @@ def _is_forced(bastion: Object) -> bool:
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     garden: Client
-    mirror: ExtensionMirror
+    seed: Client
+    extensions: MirroredObjects
     bastions: Store[Object]
     places: dict[Key, Key]
     """Name of the extension object of each Bastion; other Shoots may have one of the same name."""
@@ -138,7 +143,7 @@ class Reconciler:
     async def reconcile(self, name: Key) -> Result:
         bastion = self.bastions.get(name)
         if bastion is None:
-            self.mirror.forget_pauses(name)
+            self.extensions.forget(name)
             return Done()
         return await (self._delete(bastion) if is_deleting(bastion) else self._reconcile(bastion))
 
@@ -149,22 +154,23 @@ class Reconciler:
         bastion = await ensure_finalizer(self.garden, BASTIONS, bastion, GARDENER_FINALIZER)
         self.bastions.observe(bastion)
         place = self.places[name] = Key(_namespace_of(shoot), name.name)
-        extension, wanted = await self.mirror.find(place), desired(bastion)
+        extension = await self.seed.find(EXTENSION_BASTIONS, place)
+        question = Question(kind=BASTION, manifest=manifest(place, desired(bastion)))
         if extension is not None and is_deleting(extension):
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")
-        if self.mirror.is_to_be_asked(extension, wanted):
-            return await self._ask(bastion, place, wanted, extension)
-        if extension is not None and has_succeeded(extension):
-            self.mirror.forget_pauses(name)
+        if extension is None or question.is_open(extension):
+            return await self._ask(bastion, question, extension)
+        if has_succeeded(extension):
+            self.extensions.forget(name)
             await self._succeed(bastion, extension)
         return Done()
 
-    async def _ask(self, bastion: Object, place: Key, wanted: Object, extension: Object | None) -> Result:
+    async def _ask(self, bastion: Object, question: Question, extension: Object | None) -> Result:
         try:
-            return await self.mirror.ask_unless_paused(key(bastion), place, wanted, extension)
+            return await self.extensions.request(key(bastion), question, extension)
         except KubeError as error:
             await self._fail(bastion, str(error))
             raise
@@ -183,13 +189,14 @@ class Reconciler:
         bastion = await self._write(bastion, _DELETING)
         shoot = await self._shoot_of(bastion)
         place = Key(_namespace_of(shoot), key(bastion).name) if shoot is not None else None
-        extension = await self.mirror.find(place) if place is not None else None
+        extension = await self.seed.find(EXTENSION_BASTIONS, place) if place is not None else None
         if place is not None and extension is not None:
             if _is_forced(bastion) and not _is_forced(extension):
-                await self.mirror.annotate(extension, {CONFIRM_FORCE_DELETION: "true"})
+                forced = {CONFIRM_FORCE_DELETION: "true"}
+                await self.seed.annotate(EXTENSION_BASTIONS, place, forced, uid=uid(extension))
             if not is_deleting(extension):
-                await self.mirror.delete(extension)
-            if await self.mirror.find(place) is not None:
+                await self.seed.delete_if_exists(EXTENSION_BASTIONS, place, uid=uid(extension))
+            if await self.seed.find(EXTENSION_BASTIONS, place) is not None:
                 return RequeueAfter(_GOES_SECONDS)
         await remove_finalizer(self.garden, BASTIONS, self.bastions.get(key(bastion)) or bastion, GARDENER_FINALIZER)
         self.places.pop(key(bastion), None)

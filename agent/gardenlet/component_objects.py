@@ -7,19 +7,18 @@ ManagedResources are written after all other objects of a component, since they 
 before those. A component without changes costs no request.
 """
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
-from kube.errors import KindNotServed
 from kube.objects import Object, annotations, key, uid
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
+from kube.runtime.polling import wait_while
 from process.clusters import Cluster
 
 MARKS = Marks(
@@ -104,12 +103,19 @@ class ComponentObjects:
         resources = [each for kind in sorted(kinds) if (each := await self._served(*kind)) is not None]
         managed = [each for each in resources if each == MANAGED_RESOURCES]
         others = [each for each in resources if each != MANAGED_RESOURCES]
-        until = asyncio.get_running_loop().time() + seconds
-        for owner, previous in (
-            (owner_of_managed_resources(self.owner(component)), managed),
-            (self.owner(component), others),
-        ):
-            await self._remove(owner, previous, until=until)
+        left = [(owner_of_managed_resources(self.owner(component)), managed), (self.owner(component), others)]
+
+        async def problem() -> str:
+            while left:
+                owner, previous = left[0]
+                changes = await self._sets.apply([], owner=owner, previous=previous)
+                if not changes.is_complete:
+                    return _problems(changes)
+                del left[0]
+            return ""
+
+        if problems := await wait_while(problem, seconds=seconds, every=_LOOK_SECONDS, report=waits_for):
+            raise ComponentError(f"{left[0][0]} is not gone in time: {problems}")
         self._gone.add(component)
 
     def is_gone(self, component: str) -> bool:
@@ -119,13 +125,6 @@ class ComponentObjects:
     def forget(self, place: str) -> None:
         """Forget that components `<place>/...` are gone, because none of them is deployed again."""
         self._gone = {each for each in self._gone if not each.startswith(f"{place}/")}
-
-    async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
-        while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:
-            if asyncio.get_running_loop().time() >= until:
-                raise ComponentError(f"{owner} is not gone in time: {_problems(changes)}")
-            waits_for(_problems(changes))
-            await asyncio.sleep(_LOOK_SECONDS)
 
     async def destroy_collected(self) -> None:
         """Remove the objects that the resource manager's garbage collector would remove, once it is gone."""
@@ -137,11 +136,10 @@ class ComponentObjects:
                     await self._cluster.client.delete_if_exists(resource, name, uid=uid(obj))
 
     async def _served(self, api_version: str, kind: str) -> Resource | None:
-        try:
-            return await self._cluster.discovery.find(api_version, kind)
-        except KindNotServed:
+        resource = await self._cluster.discovery.kind_if_served(api_version, kind)
+        if resource is None:
             await self._cluster.discovery.require_gone(api_version, kind)
-            return None
+        return resource
 
 
 def owner_of_managed_resources(owner: str) -> str:

@@ -13,6 +13,7 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "controller_installation.care": lambda config: config.controllers.controller_installation_care.enabled,
         "controller_installation.install.controller": lambda config: config.controllers.controller_installation.enabled,
         "controller_installation.required": lambda config: config.controllers.controller_installation_required.enabled,
+        "self_upgrade.creation": lambda config: config.controllers.gardenlet.enabled,
         "self_upgrade.controller": lambda config: config.controllers.gardenlet.enabled,
         "managed_seed.controller": lambda config: config.controllers.managed_seed.enabled,
         "network_policy.controller": lambda config: config.controllers.network_policy.enabled,

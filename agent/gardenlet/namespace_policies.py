@@ -4,26 +4,15 @@ Policies with the description annotation were created by a gardenlet, this one o
 name have another owner.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.shared.network_policy.rules.projections import policy_digest
+from agent.shared.network_policy.rules.projections import Namespace, policy_digest
 from gardener import keys
 from gardener.network_policies import NAMES
-from kube.objects import Object, annotations, is_deleting, key, labels, metadata, spec, text, uid
+from kube.objects import Object, annotations, key, metadata, spec, text, uid
 from kube.resources import NAMESPACES, NETWORK_POLICIES
 from kube.runtime.cache import View
 from kube.runtime.client import Form
-
-
-@dataclass(frozen=True, slots=True)
-class SeedNamespace:
-    labels: Mapping[str, str]
-    is_terminating: bool
-
-    @classmethod
-    def of(cls, obj: Object) -> "SeedNamespace":
-        return cls(labels=labels(obj), is_terminating=is_deleting(obj))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +40,7 @@ class ExistingPolicy:
         )
 
 
-NAMESPACES_VIEW = View(NAMESPACES, SeedNamespace.of, form=Form.METADATA)
+NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
 POLICIES_VIEW = View(
     NETWORK_POLICIES,
     ExistingPolicy.of,

@@ -6,7 +6,7 @@ process waits, and logs how to define them.
 """
 
 from gardener.api.kinds import DEFINITION, MANAGED_RESOURCES
-from kube.errors import KindNotServed, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
@@ -87,12 +87,11 @@ class DefinitionCheck:
 
     async def start(self) -> None:
         try:
-            await self._discovery.find(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        except KindNotServed:
-            get_logger().error(
-                "The source cluster does not serve ManagedResources; waiting for their CustomResourceDefinition",
-                install=f"kubectl apply --server-side -f {DEFINITION}",
-            )
+            if not await self._discovery.is_served(MANAGED_RESOURCES):
+                get_logger().error(
+                    "The source cluster does not serve ManagedResources; waiting for their CustomResourceDefinition",
+                    install=f"kubectl apply --server-side -f {DEFINITION}",
+                )
         except KubeError:
             pass  # the watch reports it
 

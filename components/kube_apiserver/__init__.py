@@ -11,7 +11,7 @@ roll-out, and the garbage collector removes those that no pod uses any more.
 from dataclasses import replace
 
 from components.access import EVERYTHING, cluster_role, cluster_role_binding, rule, urls
-from components.component import OF_DEPLOYMENT, Component
+from components.component import OF_DEPLOYMENT, Component, always
 from components.control_plane import ALL_SCRAPE_TARGETS, FROM_GARDEN, in_shoot
 from components.kube_apiserver.arguments import apis, issuer, issuer_of, runtime_config
 from components.kube_apiserver.deployment import LABELS, its_deployment, its_files
@@ -27,6 +27,7 @@ from components.kube_apiserver.values import (
     values_of,
 )
 from components.parts import allowed_ports, autoscaler, disruption_budget, made
+from components.results import CLUSTER_IP
 from components.workloads import port
 from components.workloads import service as service_of
 from gardener import keys
@@ -138,10 +139,11 @@ COMPONENT = Component(
     readiness=replace(OF_DEPLOYMENT, seconds=300.0),
     awaited="Kubernetes API server rolled out",
     task="api-server",
+    results=[CLUSTER_IP],
     after=["secrets", "etcd", "etcd-ready", "address", "extensions-before-ready"],
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
-    is_on_this_computer=True,
+    is_required=always,
 )
 """Its tasks pass `Given` inputs; without them, the objects are only a sample."""

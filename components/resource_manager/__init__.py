@@ -21,7 +21,7 @@ from components.access import (
     rule,
     service_account,
 )
-from components.monitors import SEED, service_monitor
+from components.manifest import manifest
 from components.parts import (
     GARDEN,
     allowed_ports,
@@ -93,7 +93,7 @@ def objects(values: Values) -> list[Object]:
         its_service(GARDEN, labels=LABELS, annotations=_REACHED),
         disruption_budget(NAME, GARDEN, labels=LABELS, selects=_POD_LABELS),
         *([its_autoscaler(GARDEN, labels=LABELS, least_memory="64Mi")] if values.autoscaled else []),
-        *([service_monitor(SEED, NAME, selects=LABELS)] if values.monitored else []),
+        *(manifest(__file__, "monitor.yaml") if values.monitored else []),
         *configurations(NAME, client, labels=LABELS),
     ]
 

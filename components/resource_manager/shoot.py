@@ -10,7 +10,7 @@ from dataclasses import replace
 import yaml
 
 from components.access import READ, cluster_role_binding, role, role_binding, rule, service_account
-from components.component import OF_DEPLOYMENT, Component
+from components.component import OF_DEPLOYMENT, Component, always
 from components.control_plane import (
     ALL_SCRAPE_TARGETS,
     CONTROL_PLANE,
@@ -32,6 +32,7 @@ from components.resource_manager.workload import LABELS, NAME, Volumes, its_auto
 from components.secrets import tables
 from components.shoot_pods import tolerations
 from components.workloads import REACHES_API_SERVER, deployment
+from config.gardenlet.schema import POD_WEBHOOKS
 from gardener import keys
 from gardener.references import stamp
 from kube.objects import Object, text
@@ -66,8 +67,8 @@ def _objects(inputs: Inputs) -> Iterator[Object]:
 
 
 def _pods(inputs: Inputs) -> Pods | None:
-    """Settings for pods; None if pods are not mutated, as in the local profile, where they are simulated."""
-    if not inputs.has_workers or inputs.is_local:
+    """Settings for pods; None if pods are not mutated."""
+    if not inputs.has_workers or POD_WEBHOOKS in inputs.omitted:
         return None
     return Pods(host=inputs.host, tolerations=tolerations(inputs.shoot), patience=inputs.patience)
 
@@ -158,5 +159,5 @@ COMPONENT = Component(
     is_of_workers=False,
     is_left_asleep=False,
     is_put_to_sleep_later=True,
-    is_on_this_computer=True,
+    is_required=always,
 )

@@ -24,8 +24,6 @@ from components.secrets.configs import (
 )
 from kube.x509 import Profile
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Names of servers that run as local processes."""
 _TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 
 # --- CAs
@@ -156,7 +154,7 @@ class ControlPlane:
         service_addresses: of the Service `kubernetes` in the Shoot.
         has_workers: whether Pods in the Shoot reach the API server.
         has_several_etcds: whether each etcd has several members.
-        more_names: of servers that run as local processes.
+        etcd_names: further names of etcds.
     """
 
     namespace: str
@@ -164,7 +162,7 @@ class ControlPlane:
     service_addresses: Sequence[str] = ()
     has_workers: bool = False
     has_several_etcds: bool = False
-    more_names: Sequence[str] = ()
+    etcd_names: Sequence[str] = ()
 
     def api_server(self) -> SignedCertificate:
         inside = service_names("kubernetes", "default") if self.has_workers else ()
@@ -172,7 +170,6 @@ class ControlPlane:
             *service_names("kube-apiserver", self.namespace),
             *(self.namespace, *self.domains, *inside, *self.service_addresses),
             *("127.0.0.1", "::1"),
-            *self.more_names,
         )
         return server("kube-apiserver", "kube-apiserver", CA, names, has_chain=True)
 
@@ -181,7 +178,7 @@ class ControlPlane:
         names = (
             *(f"{name}-local", *service_names(f"{name}-client", self.namespace)),
             *(f"*.{each}" for each in service_names(f"{name}-peer", self.namespace)),
-            *self.more_names,
+            *self.etcd_names,
         )
         return server(f"etcd-server-{role}", "etcd-server", CA_ETCD, names, is_client=True)
 
@@ -192,15 +189,14 @@ class ControlPlane:
             name_of_peers(role),
             "etcd-server",
             CA_ETCD_PEER,
-            (*names, *(f"*.{each}" for each in names), *self.more_names),
+            (*names, *(f"*.{each}" for each in names)),
             signer=Signer.CURRENT,
             is_client=True,
         )
 
     def component_server(self, component: str) -> SignedCertificate:
         """Certificate of the controller manager or the scheduler."""
-        names = (*service_names(component, self.namespace), *self.more_names)
-        return server(f"{component}-server", component, CA, names)
+        return server(f"{component}-server", component, CA, service_names(component, self.namespace))
 
     def certificates(self) -> tuple[SignedCertificate, ...]:
         """All certificates of a Shoot's control plane."""

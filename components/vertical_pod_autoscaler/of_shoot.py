@@ -1,7 +1,4 @@
-"""The kinds of the vertical Pod autoscaler in a Shoot that enables it.
-
-In the local profile, only gardenlets of Shoots that are seeds read them.
-"""
+"""The kinds of the vertical Pod autoscaler in a Shoot that enables it."""
 
 from collections.abc import Sequence
 
@@ -22,5 +19,4 @@ COMPONENT = Component(
     contents=_contents,
     task="vertical-pod-autoscaler",
     after=["resource-manager-ready"],
-    is_on_this_computer=True,
 )

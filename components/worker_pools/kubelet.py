@@ -1,9 +1,9 @@
 """The kubelet on the nodes of a pool: its command line, and its configuration."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from components.kubernetes_versions import known_features, version_of
+from components.manifest import manifest
 from components.worker_pools.pools import VERSION, Pool
 from kube.objects import Object, mapping
 
@@ -12,55 +12,15 @@ DIRECTORY = "/var/lib/kubelet"
 CONFIG, AUTHORITY = f"{DIRECTORY}/config/kubelet", f"{DIRECTORY}/ca.crt"
 REGISTERED = f"{DIRECTORY}/kubeconfig-real"
 """Exists once the node has joined."""
-_DEFAULTS: Mapping[str, Any] = {
-    "cgroupDriver": "systemd",
-    "cgroupsPerQOS": True,
-    "clusterDomain": "cluster.local",
-    "containerLogMaxSize": "100Mi",
-    "cpuManagerReconcilePeriod": "10s",
-    "enableControllerAttachDetach": True,
-    "enableDebuggingHandlers": True,
-    "enableServer": True,
-    "enforceNodeAllocatable": ["pods"],
-    "eventBurst": 50,
-    "eventRecordQPS": 50,
-    "evictionMaxPodGracePeriod": 90,
-    "evictionPressureTransitionPeriod": "4m0s",
-    "failSwapOn": True,
-    "fileCheckFrequency": "20s",
-    "httpCheckFrequency": "20s",
-    "imageMinimumGCAge": "2m0s",
-    "kubeAPIBurst": 50,
-    "kubeAPIQPS": 50,
-    "maxOpenFiles": 1000000,
-    "maxPods": 110,
-    "nodeStatusUpdateFrequency": "10s",
-    "registryBurst": 10,
-    "registryPullQPS": 5,
-    "rotateCertificates": True,
-    "serializeImagePulls": True,
-    "serverTLSBootstrap": True,
-    "streamingConnectionIdleTimeout": "5m0s",
-    "syncFrequency": "1m0s",
-    "volumePluginDir": f"{DIRECTORY}/volumeplugins",
-    "volumeStatsAggPeriod": "1m0s",
+_FIELDS = {
+    "memory.available": "memoryAvailable",
+    "imagefs.available": "imageFSAvailable",
+    "imagefs.inodesFree": "imageFSInodesFree",
+    "nodefs.available": "nodeFSAvailable",
+    "nodefs.inodesFree": "nodeFSInodesFree",
 }
-_FIRST_TAINT = {"key": "node.gardener.cloud/critical-components-not-ready", "effect": "NoSchedule"}
-"""Taint of a new node until critical components run there."""
-_SIGNALS = {
-    "memoryAvailable": "memory.available",
-    "imageFSAvailable": "imagefs.available",
-    "imageFSInodesFree": "imagefs.inodesFree",
-    "nodeFSAvailable": "nodefs.available",
-    "nodeFSInodesFree": "nodefs.inodesFree",
-}
-"""Names of signals in a Shoot, and in a kubelet's configuration."""
-_THRESHOLDS: Mapping[str, Mapping[str, str]] = {
-    "evictionHard": dict(zip(_SIGNALS, ("100Mi", "5%", "5%", "5%", "5%"), strict=True)),
-    "evictionSoft": dict(zip(_SIGNALS, ("200Mi", "10%", "10%", "10%", "10%"), strict=True)),
-    "evictionSoftGracePeriod": dict.fromkeys(_SIGNALS, "1m30s"),
-    "evictionMinimumReclaim": dict.fromkeys(_SIGNALS, "0Mi"),
-}
+"""Signals in a kubelet's configuration, and their names in a Shoot."""
+_THRESHOLDS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
 _RESERVED = ("kubeReserved", "systemReserved")
 _RESERVED_NAMES = {"ephemeralStorage": "ephemeral-storage"}
 
@@ -85,25 +45,11 @@ def configuration(pool: Pool, *, dns: str) -> Object:
     """Args: dns: address of the cluster's DNS."""
     requested = {name: value for name, value in pool.kubelet.items() if value is not None}
     given = {name: value for name, value in requested.items() if name not in {*_THRESHOLDS, *_RESERVED, "featureGates"}}
-    config: Object = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "authentication": {
-            "anonymous": {"enabled": False},
-            "webhook": {"enabled": True, "cacheTTL": "2m0s"},
-            "x509": {"clientCAFile": AUTHORITY},
-        },
-        "authorization": {
-            "mode": "Webhook",
-            "webhook": {"cacheAuthorizedTTL": "5m0s", "cacheUnauthorizedTTL": "30s"},
-        },
-        "clusterDNS": [dns],
-        "registerWithTaints": [_FIRST_TAINT],
-        **_DEFAULTS,
-        **given,
-    }
-    for name, usual in _THRESHOLDS.items():
-        config[name] = {_SIGNALS[each]: mapping(requested.get(name)).get(each, value) for each, value in usual.items()}
+    (usual,) = manifest(__file__, "kubelet.yaml", dns=dns)
+    config = usual | given
+    for name in _THRESHOLDS:
+        own = mapping(requested.get(name))
+        config[name] = {signal: own.get(_FIELDS[signal], value) for signal, value in usual[name].items()}
     for name in _RESERVED:
         if reserved := mapping(requested.get(name)):
             config[name] = {_RESERVED_NAMES.get(each, each): str(amount) for each, amount in reserved.items()}

@@ -1,4 +1,4 @@
-"""Common units of systemd and files on machines of all pools.
+"""Common units of systemd and files on machines of all pools; those without computed content are in `files`.
 
 A part consists of units and files that belong together. At its start (`first`), a machine only has those that fetch the
 others, and those of SSH users.
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.manifest import template
 from kube.objects import Object
 
 ALL_READ, OWNER_READS, GROUP_READS, ALL_RUN = 0o644, 0o600, 0o640, 0o755
 _OWNER_RUNS = 0o744
-_ENVIRONMENT = "EnvironmentFile=/etc/environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,16 @@ def from_image(path: str, image: str) -> Object:
     return {"path": path, "permissions": ALL_RUN, "content": {"imageRef": reference}}
 
 
+def text(name: str, **values: str) -> str:
+    """Content of a file of this package. Args: values: of its placeholders."""
+    return template(__file__, f"files/{name}", **values)
+
+
 def unit(
-    name: str, sections: str, *, command: str = "", enable: bool | None = None, paths: Sequence[str] = ()
+    name: str, *, command: str = "", enable: bool | None = None, paths: Sequence[str] = (), **values: str
 ) -> Object:
-    found: Object = {"name": name, "content": sections.strip()}
+    """Args: name: also of the file with its content; values: of placeholders in the file."""
+    found: Object = {"name": name, "content": text(name, **values).strip()}
     if command:
         found["command"] = command
     if enable is not None:
@@ -50,119 +56,45 @@ def unit(
     return found | ({"filePaths": list(paths)} if paths else {})
 
 
-# --- certificate authorities
-
 _UPDATE = "/var/lib/ssl/update-local-ca-certificates.sh"
 _AUTHORITIES = ("/var/lib/ca-certificates-local/ROOTcerts.crt", "/etc/pki/trust/anchors/ROOTcerts.pem")
-_UPDATE_SCRIPT = f"""#!/bin/bash
-set -o errexit -o nounset
-# Debian looks for what it trusts in one place, SUSE and Red Hat in another.
-if [ -d /usr/local/share/ca-certificates ]; then
-  cp -f {_AUTHORITIES[0]} /usr/local/share/ca-certificates/
-fi
-if command -v update-ca-certificates >/dev/null; then
-  update-ca-certificates --fresh
-elif command -v update-ca-trust >/dev/null; then
-  update-ca-trust
-fi
-"""
-_UPDATE_UNIT = f"""
-[Unit]
-Description=Trusts the certificate authorities of the cluster
-DefaultDependencies=no
-Wants=systemd-tmpfiles-setup.service clean-ca-certificates.service
-After=systemd-tmpfiles-setup.service clean-ca-certificates.service
-Before=sysinit.target kubelet.service
-ConditionPathIsReadWrite=/etc/ssl/certs
-ConditionPathIsReadWrite=/var/lib/ca-certificates-local
-ConditionPathExists=!/var/lib/kubelet/kubeconfig-real
-[Service]
-Type=oneshot
-ExecStart={_UPDATE}
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 def authorities(bundle: bytes) -> Part:
-    """Args: bundle: PEM."""
+    """Part for certificate authorities that the machine trusts. Args: bundle: PEM."""
     paths = [_UPDATE, *_AUTHORITIES]
     return Part(
-        [unit("updatecacerts.service", _UPDATE_UNIT, command="start", paths=paths)],
-        [file(_UPDATE, _UPDATE_SCRIPT, _OWNER_RUNS), *(file(each, bundle) for each in _AUTHORITIES)],
+        [unit("updatecacerts.service", command="start", paths=paths)],
+        [
+            file(_UPDATE, text("update-local-ca-certificates.sh"), _OWNER_RUNS),
+            *(file(each, bundle) for each in _AUTHORITIES),
+        ],
     )
 
-
-# --- the container runtime
 
 _ROTATION, _MONITOR, _INIT = (
     "/etc/systemd/containerd.conf",
     *(f"/opt/bin/{each}" for each in ("health-monitor-containerd", "init-containerd")),
 )
-_ROTATION_CONFIG = """/var/log/pods/*/*/*.log {
-    rotate 14
-    copytruncate
-    missingok
-    notifempty
-    compress
-    daily
-    dateext
-    dateformat -%Y%m%d-%s
-    create 0644 root root
-}
-"""
-_MONITOR_SCRIPT = """#!/bin/bash
-# Restarts a container runtime that does not answer any more.
-set -o nounset
-sleep 60
-while true; do
-  if timeout 60 ctr containers list >/dev/null; then
-    sleep 10
-  else
-    echo "containerd does not answer; it is restarted"
-    pkill -KILL containerd
-    sleep 60
-  fi
-done
-"""
-_INIT_SCRIPT = """#!/bin/bash
-set -o errexit
-config=/etc/containerd/config.toml
-if [ ! -s "$config" ]; then
-  mkdir -p /etc/containerd
-  containerd config default > "$config"
-fi
-"""
-_INSTALL = "[Install]\nWantedBy=multi-user.target\n"
 
 
 def containers() -> Part:
     """Part for containerd: initial configuration, rotation of logs, and restarts when it does not respond."""
-    rotation = "[Unit]\nDescription=Rotates logs of containers\n[Service]\nExecStart=/usr/sbin/logrotate -s"
-    rotation += f" /var/lib/containerd-logrotate.status {_ROTATION}\n{_INSTALL}"
-    timer = "[Unit]\nDescription=Rotates logs of containers every ten minutes\n"
-    timer += f"[Timer]\nOnCalendar=*:0/10\nAccuracySec=1min\nPersistent=true\n{_INSTALL}"
-    monitor = f"[Unit]\nDescription=Restarts containerd if it does not answer\nAfter=containerd.service\n{_INSTALL}"
-    monitor += f"[Service]\nRestart=always\n{_ENVIRONMENT}\nExecStart={_MONITOR}"
-    init = f"[Unit]\nDescription=Gives containerd its first configuration\n{_INSTALL}"
-    init += f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={_INIT}"
     return Part(
         [
-            unit("containerd-logrotate.service", rotation, enable=True, paths=[_ROTATION]),
-            unit("containerd-logrotate.timer", timer, command="start", enable=True),
-            unit("containerd-monitor.service", monitor, command="start", enable=True, paths=[_MONITOR]),
-            unit("containerd-initializer.service", init, command="start", enable=True),
+            unit("containerd-logrotate.service", enable=True, paths=[_ROTATION]),
+            unit("containerd-logrotate.timer", command="start", enable=True),
+            unit("containerd-monitor.service", command="start", enable=True, paths=[_MONITOR]),
+            unit("containerd-initializer.service", command="start", enable=True),
         ],
         [
-            readable(_ROTATION, _ROTATION_CONFIG),
-            file(_MONITOR, _MONITOR_SCRIPT, ALL_RUN),
+            readable(_ROTATION, text("containerd-logrotate.conf")),
+            file(_MONITOR, text("health-monitor-containerd.sh"), ALL_RUN),
             # Decimal as in the original, and kept: another mode would change the file on every node.
-            file(_INIT, _INIT_SCRIPT, 744),
+            file(_INIT, text("init-containerd.sh"), 744),
         ],
     )
 
-
-# --- the operating system
 
 _SYSCTL = "/etc/sysctl.d/99-k8s-general.conf"
 _PARAMETERS: Mapping[str, str] = {
@@ -208,54 +140,24 @@ def kernel(parameters: Mapping[str, Any]) -> Part:
 
 
 def logs() -> Part:
-    return Part(files=[readable("/etc/systemd/journald.conf", "[Journal]\nMaxFileSec=24h\nMaxRetentionSec=14day\n")])
+    return Part(files=[readable("/etc/systemd/journald.conf", text("journald.conf"))])
 
-
-# --- SSH
 
 _KEYS, _USER, _SSH = (
     "/var/lib/gardener-user-authorized-keys",
     *(f"/var/lib/{each}/run.sh" for each in ("gardener-user", "sshd-ensurer")),
 )
-_USER_SCRIPT = f"""#!/bin/bash
-set -o errexit -o nounset
-id gardener >/dev/null 2>&1 || useradd gardener --create-home
-install --directory --owner=gardener --group=gardener --mode=700 /home/gardener/.ssh
-install --owner=gardener --group=gardener --mode=400 {_KEYS} /home/gardener/.ssh/authorized_keys
-rule="gardener ALL=(ALL) NOPASSWD:ALL"
-if ! grep --quiet --line-regexp --fixed-strings "$rule" /etc/sudoers.d/99-gardener-user 2>/dev/null; then
-  echo "$rule" > /etc/sudoers.d/99-gardener-user
-fi
-"""
-_USER_UNIT = (
-    "[Unit]\nDescription=Lets the user of the Shoot log in\nAfter=sshd.service\n[Service]\nRestart=on-failure\n"
-)
-_USER_UNIT += f"{_ENVIRONMENT}\nExecStart={_USER}"
-_SSH_SCRIPT = {
-    True: """#!/bin/bash
-set -o errexit
-if ! systemctl is-enabled --quiet sshd.service; then systemctl enable sshd.service; fi
-if ! systemctl is-active --quiet sshd.service; then systemctl start sshd.service; fi
-""",
-    False: """#!/bin/bash
-if systemctl is-enabled --quiet sshd.service; then systemctl disable sshd.service; fi
-if systemctl is-active --quiet sshd.service; then systemctl stop sshd.service; fi
-pkill --exact sshd || true
-""",
-}
-_SSH_UNIT = "[Unit]\nDescription=Runs the SSH server, or not\nDefaultDependencies=no\n"
-_SSH_UNIT += f"[Service]\nType=simple\nRestart=always\nRestartSec=15\nExecStart={_SSH}\n{_INSTALL}"
 
 
 def logins(public_keys: Sequence[bytes]) -> Iterator[Part]:
     """Part of the SSH server, and if there are users, their part. Args: public_keys: of users; empty disables SSH."""
     yield Part(
-        [unit("sshd-ensurer.service", _SSH_UNIT, command="start", paths=[_SSH])],
-        [file(_SSH, _SSH_SCRIPT[bool(public_keys)], ALL_RUN)],
+        [unit("sshd-ensurer.service", command="start", paths=[_SSH])],
+        [file(_SSH, text("sshd-start.sh" if public_keys else "sshd-stop.sh"), ALL_RUN)],
     )
     if public_keys:
         keys = b"\n".join(each.rstrip() for each in public_keys) + b"\n"
         yield Part(
-            [unit("gardener-user.service", _USER_UNIT, enable=True)],
-            [file(_KEYS, keys), file(_USER, _USER_SCRIPT, ALL_RUN)],
+            [unit("gardener-user.service", enable=True)],
+            [file(_KEYS, keys), file(_USER, text("gardener-user.sh"), ALL_RUN)],
         )

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 import yaml
 
-from components.access import cluster_role, cluster_role_binding, role, rule
 from components.control_plane import access_secret, in_shoot_by_parts
+from components.manifest import manifest
 from components.namespaces import KUBE_SYSTEM
 from components.parts import made
 from components.worker_pools.pools import NODE_AGENT, POOL, Pool
 from gardener import keys
 from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from kube.objects import Object, annotations, key, labels, mapping, spec
-from kube.resources import RBAC_GROUP, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS
+from kube.resources import SECRETS
 from kube.yaml import Dumper
 
 NAME = f"shoot-{NODE_AGENT}"
@@ -26,8 +26,6 @@ APPLIED = "checksum/cloud-config-data"
 _CONTENT, _ROLE = "osc.yaml", "operating-system-config"
 _RIGHTS = "rbac"
 """Name of a part, in addition to those of pools."""
-_BOOTSTRAPPERS, _NODES = "system:bootstrappers", "system:nodes"
-_SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 _TOKEN_LIFE = "720h"
 _OF_GONE_POOLS = 10
 
@@ -44,7 +42,7 @@ def objects(
     for each in of_old_nodes:
         parts.setdefault(labels(each)[POOL], []).append(_as_it_is(each))
     names = [*(pool.key for pool, _ in configs), *(key(each).name for each in of_old_nodes)]
-    parts.setdefault(_RIGHTS, []).extend(_rights(names))
+    parts.setdefault(_RIGHTS, []).extend(manifest(__file__, "node_agent_rights.yaml", secrets=[NODE_AGENT, *names]))
     access = access_secret(NODE_AGENT, namespace, lifetime=_TOKEN_LIFE)
     target = {keys.TARGET_SECRET_NAME: NODE_AGENT, keys.TARGET_SECRET_NAMESPACE: KUBE_SYSTEM}
     access["metadata"]["annotations"] |= target
@@ -95,35 +93,4 @@ def _made(name: str, *, pool: str, checksum: str, data: Object) -> Object:
         labels={keys.ROLE: _ROLE, POOL: pool},
         annotations={CHECKSUM: checksum},
         data=data,
-    )
-
-
-def _rights(secrets: Sequence[str]) -> Iterable[Object]:
-    yield cluster_role(
-        NODE_AGENT,
-        rule("", ("nodes", "nodes/status"), ("get", "list", "watch", "patch", "update")),
-        rule("", "events", ("get", "list", "watch", "create", "patch", "update")),
-    )
-    yield cluster_role_binding(NODE_AGENT, NODE_AGENT, namespace=KUBE_SYSTEM)
-    for name, group in (
-        (f"{_SIGNING}:nodeclient", _BOOTSTRAPPERS),
-        (f"{_SIGNING}:selfnodeclient", _NODES),
-        ("system:node-bootstrapper", _BOOTSTRAPPERS),
-    ):
-        yield cluster_role_binding(name, groups=[group])
-    yield role(
-        NODE_AGENT,
-        KUBE_SYSTEM,
-        rule("", "secrets", ("get", "list", "watch"), names=[NODE_AGENT, *secrets]),
-        rule("coordination.k8s.io", "leases", ("get", "list", "watch", "create", "update")),
-    )
-    yield made(
-        ROLE_BINDINGS,
-        NODE_AGENT,
-        namespace=KUBE_SYSTEM,
-        roleRef={"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": NODE_AGENT},
-        subjects=[
-            {"apiGroup": RBAC_GROUP, "kind": "Group", "name": _BOOTSTRAPPERS},
-            {"kind": SERVICE_ACCOUNTS.kind, "name": NODE_AGENT, "namespace": KUBE_SYSTEM},
-        ],
     )

@@ -24,6 +24,7 @@ from components.worker_pools.machine_files import (
     kernel,
     logins,
     logs,
+    text,
     unit,
 )
 from components.worker_pools.pools import NODE_AGENT, POOL, Pool
@@ -118,46 +119,17 @@ def _runtime(values: Values, purpose: str) -> Object:
 
 def _first(values: Values) -> Iterator[Part]:
     token = {"content": {"inline": {"encoding": "", "data": _TOKEN}, "transmitUnencoded": True}}
-    fetched = unit("gardener-node-init.service", _INIT_UNIT, command="start", enable=True, paths=[_INIT])
+    fetched = unit("gardener-node-init.service", command="start", enable=True, paths=[_INIT])
     yield Part(
         [fetched],
         [
             {"path": f"{_DIRECTORY}/credentials/bootstrap-token", "permissions": GROUP_READS, **token},
-            file(_INIT, _INIT_SCRIPT.format(image=values.images.agent), ALL_RUN),
+            file(_INIT, text("gardener-node-init.sh", image=values.images.agent), ALL_RUN),
             file(_CONFIG, _agent_config(values, bootstraps=True), OWNER_READS),
         ],
     )
     (*ssh,) = logins(values.public_keys)
     yield from reversed(ssh)
-
-
-_INIT_UNIT = f"""
-[Unit]
-Description=Fetches the node agent and has it make this machine a node
-After=network-online.target
-Wants=network-online.target
-[Service]
-Type=oneshot
-Restart=on-failure
-RestartSec=5
-StartLimitBurst=0
-EnvironmentFile=/etc/environment
-ExecStart={_INIT}
-[Install]
-WantedBy=multi-user.target
-"""
-_INIT_SCRIPT = f"""#!/bin/bash
-set -o errexit -o nounset -o pipefail
-image="{{image}}"
-directory="$(mktemp -d)"
-trap 'ctr images unmount "$directory" && rm -rf "$directory"' EXIT
-ctr images pull "$image" --hosts-dir /etc/containerd/certs.d
-ctr images mount "$image" "$directory"
-mkdir -p /opt/bin
-cp -f "$directory/{NODE_AGENT}" {_BINARY}
-chmod +x {_BINARY}
-{_BINARY} bootstrap --config={_CONFIG}
-"""
 
 
 # --- from then on
@@ -173,7 +145,7 @@ def _later(values: Values) -> Iterator[Part]:
         [
             unit(
                 "kubelet.service",
-                _KUBELET_UNIT.format(command=kubelet.command(pool)),
+                start=kubelet.command(pool),
                 command="start",
                 enable=True,
                 paths=[kubelet.AUTHORITY, kubelet.CONFIG, kubelet.BINARY],
@@ -188,41 +160,13 @@ def _later(values: Values) -> Iterator[Part]:
     ssh, *user = logins(values.public_keys)
     yield ssh
     yield Part(
-        [unit(f"{NODE_AGENT}.service", _AGENT_UNIT, enable=True, paths=[_CONFIG, _BINARY])],
+        [unit(f"{NODE_AGENT}.service", enable=True, paths=[_CONFIG, _BINARY])],
         [
             file(_CONFIG, _agent_config(values, bootstraps=False), OWNER_READS),
             from_image(_BINARY, values.images.agent),
         ],
     )
     yield from user
-
-
-_KUBELET_UNIT = """
-[Unit]
-Description=Kubelet
-After=containerd.service
-[Install]
-WantedBy=multi-user.target
-[Service]
-Restart=always
-RestartSec=5
-Environment="HTTP2_READ_IDLE_TIMEOUT_SECONDS=25" "HTTP2_PING_TIMEOUT_SECONDS=12"
-EnvironmentFile=/etc/environment
-EnvironmentFile=-/var/lib/kubelet/extra_args
-ExecStart={command}
-"""
-_AGENT_UNIT = f"""
-[Unit]
-Description=Keeps this node as it is configured
-After=network-online.target
-[Service]
-LimitMEMLOCK=infinity
-ExecStart={_BINARY} --config={_CONFIG}
-Restart=always
-RestartSec=5
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 def _agent_config(values: Values, *, bootstraps: bool) -> bytes:

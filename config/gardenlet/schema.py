@@ -1,6 +1,6 @@
 """All fields of the gardenlet's configuration file, except those of its controllers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -249,41 +249,42 @@ class NodeToleration:
 
 RESOURCE_MANAGER = "gardener-resource-manager"
 GARDENLET_AUTOSCALING = "gardenlet-autoscaling"
-COMPONENTS_WITH_IMAGES: Mapping[str, Sequence[str]] = {
-    "etcd-druid": ("etcd_druid",),
-    "istio": ("istio_discovery", "istio_proxy"),
-    "kube-state-metrics-seed": ("kube_state_metrics",),
-    "nginx-ingress": ("nginx_ingress_controller", "ingress_default_backend"),
-    "plutono": ("plutono", "dashboard_refresher"),
-    "prometheus-aggregate": ("prometheus",),
-    "prometheus-cache": ("prometheus",),
-    "prometheus-operator": ("prometheus_operator", "config_reloader"),
-    "prometheus-seed": ("prometheus",),
-    "vpa": ("vpa_admission_controller", "vpa_recommender", "vpa_updater"),
-    "vpn-authorization-server": ("vpn_authorization_server",),
-}
-"""Components of a seed that are left out unless all of these images are set."""
 COMPONENTS = (
     RESOURCE_MANAGER,
     GARDENLET_AUTOSCALING,
-    "cluster-autoscaler",
-    "machine-controller-manager",
-    *COMPONENTS_WITH_IMAGES,
+    *("cluster-autoscaler", "machine-controller-manager", "etcd-druid", "istio", "kube-state-metrics-seed"),
+    *("nginx-ingress", "plutono", "prometheus-aggregate", "prometheus-cache", "prometheus-operator"),
+    *("prometheus-seed", "vpa", "vpn-authorization-server"),
 )
 """Components of a seed that may be left out."""
-
-
 KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
 
 
+POD_WEBHOOKS = "pod-webhooks"
+"""Webhooks of the resource manager for Pods of a Shoot."""
+TUNNEL = "vpn-seed-server"
+SHOOT_COMPONENTS = (
+    "apiserver-proxy",
+    "kube-proxy",
+    "metrics-server",
+    "node-problem-detector",
+    POD_WEBHOOKS,
+    TUNNEL,
+    "vpn-shoot",
+)
+"""Components of a Shoot with workers that may be left out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalProfile:
-    deploy: Annotated[
+class Omitted:
+    seed: Annotated[
         tuple[str, ...],
         setting(
-            "Components to deploy as pods; the others run as processes or are left out.", each(one_of(*COMPONENTS))
+            "Components of the seed. Without `istio`, the API server of each Shoot has its own load balancer.",
+            each(one_of(*COMPONENTS)),
         ),
     ] = ()
+    shoots: Annotated[tuple[str, ...], setting("Components of Shoots.", each(one_of(*SHOOT_COMPONENTS)))] = ()
 
 
 def _known(names: Sequence[str]) -> Check:
@@ -404,9 +405,11 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
     etcd_config: Annotated[dict[str, Any] | None, setting("Settings of etcd-druid.")] = None
     monitoring: Annotated[Monitoring, setting("Monitoring of Shoots.")] = Monitoring()
     images: Annotated[Images, setting("Images of components in the seed.")] = Images()
-    local_profile: Annotated[
-        LocalProfile | None, setting("Settings of a local seed with some components as processes.")
-    ] = None
+    omit: Annotated[Omitted, setting("Components that are not deployed.")] = Omitted()
+    etcd_server_names: Annotated[
+        tuple[str, ...],
+        setting("Further names and addresses of the etcds of Shoots, in their certificates.", each(object_name)),
+    ] = ()
     node_toleration: Annotated[
         NodeToleration, setting("Default tolerations of pods for nodes that are not ready or unreachable.")
     ] = NodeToleration()
@@ -433,15 +436,19 @@ class GardenletConfiguration(ElectingConfiguration, _Connections):
         """
         return self.feature_gates.get(name, FEATURES[name])
 
+    def deploys(self, component: str, images: Iterable[str]) -> bool:
+        """Whether an optional component of the seed is selected, and all of its images are set."""
+        return component not in self.omit.seed and all(getattr(self.images, each) for each in images)
+
     @property
-    def components(self) -> frozenset[str]:
-        """Optional components of the seed that are deployed."""
-        lacking = {
-            name
-            for name, images in COMPONENTS_WITH_IMAGES.items()
-            if not all(getattr(self.images, image) for image in images)
-        }
-        return frozenset(COMPONENTS if self.local_profile is None else self.local_profile.deploy) - lacking
+    def has_gateways(self) -> bool:
+        """Whether Shoots share ingress gateways of the seed; these may be deployed by others."""
+        return "istio" not in self.omit.seed
+
+    @property
+    def has_tunnels(self) -> bool:
+        """Whether API servers of Shoots reach nodes through a tunnel."""
+        return TUNNEL not in self.omit.shoots
 
     @property
     def seed(self) -> Object:

@@ -92,7 +92,7 @@ class ControllerScenes(Demo):
             self._patch(
                 SHOOTS, {"metadata": {"annotations": {keys.CONFIRM_DELETION: "true"}}}, where.namespace, where.name
             )
-            self._api.delete(SHOOTS.path(namespace=where.namespace, name=where.name))
+            self._api.delete(SHOOTS.path_of(where))
             self._wait_for("the profile to be gone", lambda: self._api.raw("GET", path)[0] == 404)
             step.outcome = "its last user has gone, and so has the profile"
 

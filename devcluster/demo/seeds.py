@@ -21,7 +21,7 @@ from kube.conditions import conditions_of
 from kube.objects import Object, key, mapping, text
 from kube.paths import at
 from kube.resources import EVENTS, Resource
-from localprovider.runner.processes import last_lines
+from localprocesses.ended import last_error
 
 SOIL, SET, AUTOSCALER = (Path(__file__).with_name(f"{name}.yaml") for name in ("soil", "botany", "botany-autoscaler"))
 _GARDEN, _USERS = "garden", "garden-dev"
@@ -171,7 +171,7 @@ class SeedScenes(Demo):
         kinds = (SEED_AUTOSCALERS, MANAGED_SEED_SETS, MANAGED_SEEDS, SHOOTS, SEEDS)
         reported = [_standing(kind, each) for kind in kinds for each in self._api.get(kind.path())["items"]]
         logs = sorted(provider_state(self._cluster.below(ROSEBED)).glob(_LOGS))
-        return "\n".join([*reported, *(f"{log}:\n{last_lines(log)}" for log in logs)])
+        return "\n".join([*reported, *(f"{log}:\n{last_error(log)}" for log in logs)])
 
     def _rescaled(self, size: int) -> str:
         """Message of the Event about the change to this size; empty if there was none."""

@@ -101,7 +101,7 @@ def apply(api: Api, obj: Object) -> Object:
 def path(obj: Object) -> str:
     """Path of the object itself."""
     where = key(obj)
-    return _RESOURCES[obj["apiVersion"], obj["kind"]].path(namespace=where.namespace, name=where.name)
+    return _RESOURCES[obj["apiVersion"], obj["kind"]].path_of(where)
 
 
 def definitions(conversion: Object) -> list[Object]:
@@ -133,7 +133,7 @@ def confirm(api: Api, seed: Object) -> None:
     label = {f"{USABLE_BY_SEED_PREFIX}{key(seed).name}": "true"}
     for resource, where in node_of_seed(seed).named:
         try:
-            api.patch(resource.path(namespace=where.namespace, name=where.name), {"metadata": {"labels": label}})
+            api.patch(resource.path_of(where), {"metadata": {"labels": label}})
         except NotFound:
             meta = {"name": where.name, "namespace": where.namespace, "labels": label}
             api.create(resource.path(namespace=where.namespace), {**resource.type_meta, "metadata": meta})

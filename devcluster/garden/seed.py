@@ -9,7 +9,9 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from components.registry import images_of_workers
 from config import gardenlet
+from config.gardenlet.schema import COMPONENTS, SHOOT_COMPONENTS
 from devcluster.cluster import Cluster
 from devcluster.garden import objects
 from devcluster.garden.box import account_of
@@ -25,7 +27,7 @@ from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
 from localprocesses import assets
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
-from localprocesses.local import PATIENT, wait_until
+from localprocesses.local import HOST, PATIENT, wait_until
 from localprocesses.pki import kubeconfig, token_credentials
 from localprocesses.versions import NEWEST, PATCHES
 from localprovider.seeds.configuration import (
@@ -186,6 +188,20 @@ def report_extensions(garden: Cluster, seed: str) -> None:
             garden.api.patch(f"{path}/status", {"status": {"conditions": _conditions_of_extension(utc_now())}})
 
 
+def _of_processes() -> Object:
+    """Configuration for Shoots whose programs run as processes: nothing runs from the images."""
+    return {
+        "etcdServerNames": [HOST],
+        "images": {
+            "kubernetes": "local",
+            "resourceManager": "resource-manager:local",
+            "workers": {each: f"{each}:local" for each in images_of_workers(SHOOT_COMPONENTS)},
+        },
+        "monitoring": {"shoot": {"enabled": False}},
+        "omit": {"seed": list(COMPONENTS), "shoots": list(SHOOT_COMPONENTS)},
+    }
+
+
 def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
     """Configuration of the gardenlet of a Seed on this computer."""
     # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to check.
@@ -204,7 +220,7 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
         },
         "leaderElection": PATIENT,
         "resources": {"capacity": {"shoots": "10"}},
-        "localProfile": {},
+        **_of_processes(),
         "seedConfig": {"metadata": {"name": name}, "spec": _spec(name, visible=visible, backups=shoots)},
     }
 

@@ -1,6 +1,7 @@
 """Networks of clusters: CIDRs of the right family that do not overlap."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_network
 from itertools import combinations
 
 from kube.addresses import IPNetwork, has_host_bits, parse_cidr
@@ -10,6 +11,14 @@ VPN_RANGES = ("192.168.123.0/24", "fd8f:6d53:b97a:1::/96")
 """Ranges that the VPN between control planes and nodes uses."""
 
 _VPN = tuple(network for text in VPN_RANGES if (network := parse_cidr(text)) is not None)
+_SPECIAL = {
+    "IPv4 loopback": ip_network("127.0.0.0/8"),
+    "IPv4 link-local": ip_network("169.254.0.0/16"),
+    "IPv4 multicast": ip_network("224.0.0.0/4"),
+    "IPv6 loopback": ip_network("::1/128"),
+    "IPv6 link-local": ip_network("fe80::/10"),
+    "IPv6 multicast": ip_network("ff00::/8"),
+}
 
 
 def cidr_errors(path: str, text: str) -> Iterator[FieldError]:
@@ -47,6 +56,14 @@ def overlap_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
     for (first, one), (second, other) in combinations(parsed(networks).items(), 2):
         if overlap(one, other):
             yield invalid(second, networks[second], f'must not overlap with "{first}" ("{networks[first]}")')
+
+
+def special_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
+    """Errors about addresses that no Pod or Service can have: API servers refuse them as endpoints."""
+    for path, network in parsed(networks).items():
+        for use, taken in _SPECIAL.items():
+            if overlap(network, taken):
+                yield invalid(path, networks[path], f'must not overlap with {use} addresses ("{taken}")')
 
 
 def vpn_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:

@@ -61,11 +61,30 @@ _REPLACE = (
 _FREE = "take {path} out, so that a free one is chosen, or write one that no other port or Service has"
 _IMMUTABLE = (
     r"\b(?:is )?immutable\b|updates to statefulset spec for fields other than"
-    r"|pod updates may not change fields other than|may not change once set|cannot change roleRef"
-    r"|field can ?not be changed|updates to (?:parameters|provisioner) are forbidden|failed rule: self == oldSelf"
+    r"|(?:pod|node) updates may not change \w+|may not change once set|cannot change roleRef"
+    r"|(?:field can ?not|may not) be changed|updates to \w+ are forbidden|failed rule: self == oldSelf"
 )
+_BY_ADMISSION = (
+    r'admission webhook "[^"]+" denied the request'
+    r"|ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request"
+)
+
+
+def _immutable_by_admission(found: re.Match[str]) -> str:
+    if found["invalid"]:
+        return _REPLACE.format(path="the field")
+    return (
+        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        f"{keys.DELETE_ON_INVALID_UPDATE} needs the answer Invalid)"
+    )
+
+
 _CASES = (
     # Texts of others come first: they may quote anything.
+    _case(
+        rf"(?P<invalid>is invalid: \W*)?(?:{_BY_ADMISSION}).*?(?:{_IMMUTABLE})",
+        _immutable_by_admission,
+    ),
     _case(
         r'admission webhook "(?P<name>[^"]+)" denied the request',
         "change what the webhook {name} objects to, or ask those who run it",
@@ -194,6 +213,13 @@ _BY_DETAIL = tuple(
         (r"may not be (?:used|set) when `type` is '(?P<type>\w+)'", "take {path} out, or {type} out of spec.type"),
         (r"already allocated|duplicate nodePort", _FREE),
         (
+            r"(?P<version>\S+) was previously a storage version, and must remain in spec.versions",
+            (
+                "keep {version} in spec.versions, or write all stored objects again in another storage version "
+                "(migration), and then take {version} out of status.storedVersions of the live object"
+            ),
+        ),
+        (
             r"not in the valid range|does not match the current range",
             "take {path} out, so that a valid one is chosen, or write one of the valid range",
         ),
@@ -222,15 +248,18 @@ def _of_validation(text: str) -> str:
         if error["path"] == _WHOLE:
             return "divide the object" if error["type"] == "Too long" else ""
         path = _CAPITAL.sub(lambda capital: capital[0].lower(), error["path"].lstrip("["))
-        paths.setdefault(_remedy_of_field(error["type"], errors[error.end() : end]), {})[path] = None
+        detail = errors[error.end() : end]
+        paths.setdefault(_remedy_of_field(error["type"], detail, in_status=path.startswith("status")), {})[path] = None
     return "; ".join(remedy.format(path=_shortened(list(of_one))) for remedy, of_one in list(paths.items())[:_MOST])
 
 
-def _remedy_of_field(error_type: str, detail: str) -> str:
+def _remedy_of_field(error_type: str, detail: str, *, in_status: bool) -> str:
     """Remedy with a placeholder for the path."""
     for pattern, remedy in _BY_DETAIL:
         if found := pattern.search(detail):
             return remedy.format(path="{path}", **found.groupdict())
+    if in_status:
+        return "correct {path} in the live object: the manifest does not determine its status"
     return _BY_TYPE.get(error_type, "correct {path}")
 
 
@@ -243,6 +272,15 @@ def remedy_of(text: str) -> str:
     """Remedy for one error or warning; empty if none is known."""
     text = text[:_LONGEST]
     return next((remedy for case in _CASES if (remedy := case.of(text))), "") or _of_validation(text)
+
+
+def is_replaceable(text: str) -> bool:
+    """Whether an update that was refused as invalid may lead to another object, if the manifest permits that.
+
+    Admission may refuse updates for reasons that deletion must not bypass, such as a freeze.
+    """
+    text = text[:_LONGEST]
+    return re.search(_BY_ADMISSION, text) is None or re.search(_IMMUTABLE, text) is not None
 
 
 def with_remedy(text: str, error: Exception) -> str:

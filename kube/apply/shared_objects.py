@@ -1,9 +1,12 @@
 """Objects that have other owners as well: a user's Namespace that needs some labels.
 
-Only the labels and annotations of the manifest are set. The object is created if it is absent, and never removed.
+By default, only the labels and annotations of the manifest are set. An object is created if it is absent, and never
+removed.
 """
 
-from kube.objects import Object, annotations, key, labels, metadata
+from collections.abc import Callable
+
+from kube.objects import Object, annotations, key, labels, metadata, uid
 from kube.resources import Resource
 from kube.runtime.client import Client
 
@@ -18,15 +21,22 @@ def missing_metadata(manifest: Object, live: Object) -> Object | None:
     return {"metadata": wanted} if wanted else None
 
 
-async def share(
-    client: Client, resource: Resource, manifest: Object, *, live: Object | None = None, is_absent: bool = False
+async def ensure(
+    client: Client,
+    resource: Resource,
+    manifest: Object,
+    *,
+    patch: Callable[[Object, Object], Object | None] = missing_metadata,
+    live: Object | None = None,
+    is_absent: bool = False,
 ) -> Object:
-    """Set the labels and annotations of the manifest, and return the object.
+    """Create the object of the manifest, or patch the live one, and return it.
 
     Args:
         client: of the cluster.
         resource: the kind.
-        manifest: object with the required metadata; created as it is if absent.
+        manifest: desired object; created as it is if absent.
+        patch: returns the merge patch for the manifest and the live object; None if it needs no change.
         live: as just read; None: it is read, unless `is_absent` is set.
         is_absent: a read has just shown that it does not exist.
 
@@ -39,9 +49,9 @@ async def share(
         if created := await client.create_if_missing(resource, manifest):
             return created
         live = await client.get(resource, name)
-    patch = missing_metadata(manifest, live)
-    if patch is None:
+    changes = patch(manifest, live)
+    if changes is None:
         return live
     # Not an object that was recreated meanwhile.
-    patch["metadata"]["uid"] = metadata(live).get("uid")
-    return await client.patch(resource, name, patch)
+    meta = {**metadata(changes), "uid": uid(live)}
+    return await client.patch(resource, name, {**changes, "metadata": meta})

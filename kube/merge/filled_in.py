@@ -8,13 +8,21 @@ import json
 
 from kube.differences import own_fields
 from kube.merge.options import MergeOptions
-from kube.objects import Object
+from kube.objects import Object, annotations, labels, text
 from kube.paths import at, mapping_at, mappings_at, with_value
 
 _BOUND_CLAIM = ("spec", "claimRef")
 _CHANGEABLE_OF_CLAIMS = frozenset({"resources"})
 _OF_TOKENS = ("token", "ca.crt", "namespace")
 _CONTENT = ("data", "binaryData", "stringData")
+_INJECTED_KEYS = {
+    # github.com/openshift/service-ca-operator
+    "service.beta.openshift.io/inject-cabundle": "service-ca.crt",
+    "service.alpha.openshift.io/inject-cabundle": "service-ca.crt",
+    # docs.openshift.com, "Injecting the custom PKI": a label
+    "config.openshift.io/inject-trusted-cabundle": "ca-bundle.crt",
+}
+"""Annotations and labels of ConfigMaps that request a bundle -> its key."""
 
 
 def merge_vertical_pod_autoscaler(result: Object, live: Object, options: MergeOptions) -> Object:
@@ -34,6 +42,12 @@ def written_by(field_manager: str, live: Object, *steps: str) -> bool:
     return any(isinstance(at(fields, *steps), dict) for fields in own_fields(live, field_manager))
 
 
+def writers(live: Object, *steps: str) -> set[str]:
+    """Names of the managers of a field; steps as for `written_by`."""
+    entries = mappings_at(live, "metadata", "managedFields")
+    return {text(each.get("manager")) for each in entries if isinstance(at(each, "fieldsV1", *steps), dict)}
+
+
 def kept_if_of_others(result: Object, live: Object, name: str, options: MergeOptions) -> Object:
     """Copy a field of the live object that the result omits, unless we wrote it."""
     if result.get(name) is not None or name not in live or written_by(options.field_manager, live, f"f:{name}"):
@@ -42,7 +56,11 @@ def kept_if_of_others(result: Object, live: Object, name: str, options: MergeOpt
 
 
 def merge_config_map(result: Object, live: Object, options: MergeOptions) -> Object:
-    """Leave the content to others if the manifest has none; otherwise the manifest owns all of it."""
+    """Leave the content to others if the manifest has none; otherwise the manifest owns all of it but injected keys."""
+    for request in _INJECTED_KEYS.keys() & (annotations(result).keys() | labels(result).keys()):
+        key = _INJECTED_KEYS[request]
+        if (bundle := at(live, "data", key)) and not at(result, "data", key):
+            result = with_value(result, ("data", key), bundle)
     if any(result.get(name) is not None for name in _CONTENT):
         return result
     for name in _CONTENT:

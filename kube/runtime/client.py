@@ -473,9 +473,19 @@ class Client:
         except errors.NotFound:
             return None
 
-    async def annotate(self, resource: Resource, name: Key | str, notes: Mapping[str, str | None]) -> Object:
-        """Set annotations; None removes one."""
-        return await self.patch(resource, name, {"metadata": {"annotations": dict(notes)}})
+    async def annotate(
+        self,
+        resource: Resource,
+        name: Key | str,
+        notes: Mapping[str, str | None],
+        *,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Object:
+        """Set annotations, with the given preconditions; None removes one."""
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        meta = {field: value for field, value in preconditions.items() if value}
+        return await self.patch(resource, name, {"metadata": {**meta, "annotations": dict(notes)}})
 
     async def delete(
         self,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from kube.errors import Forbidden, KindGone, KindNotServed, KubeError
 from kube.names import dns_label_problems, dns_subdomain_problems
-from kube.objects import Object, group_of, metadata
+from kube.objects import Key, Object, group_of, metadata
 from kube.resources import BUILT_IN_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Client, Form, Selection
@@ -164,13 +164,26 @@ class Discovery:
             await self.require_gone(resource.api_version, resource.kind)
             return []
 
+    async def find_if_served(self, resource: Resource, name: Key | str) -> Object | None:
+        """Object in this version or, if that is not served any more, in another one; None also if the kind is gone."""
+        with contextlib.suppress(KindNotServed):
+            return await self._client.find(resource, name)
+        try:
+            resource = await self.find_any_version(resource.api_version, resource.kind)
+        except KindGone:
+            return None
+        return await self._client.find(resource, name)
+
+    async def kind_if_served(self, api_version: str, kind: str) -> Resource | None:
+        """Resource of a kind; None if the API server does not serve it in this version (or did not a moment ago)."""
+        try:
+            return await self.find(api_version, kind)
+        except KindNotServed:
+            return None
+
     async def is_served(self, resource: Resource) -> bool:
         """Whether the kind is served in this version."""
-        try:
-            await self.find(resource.api_version, resource.kind)
-        except KindNotServed:
-            return False
-        return True
+        return await self.kind_if_served(resource.api_version, resource.kind) is not None
 
     async def _group(self, name: str) -> _Group:
         if len(self._groups) >= _MOST_GROUP_VERSIONS:

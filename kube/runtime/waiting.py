@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 
-from kube.errors import KindGone, KindNotServed, KubeError, Untrusted
+from kube.errors import KubeError, Untrusted
 from kube.objects import Key, Object, held_by, is_deleting, key, uid
 from kube.resources import Resource
 from kube.runtime.cache import Caches, Store, View, without_managed_fields
@@ -195,15 +195,7 @@ class Waiting:
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
         """Object as the API server has it; None: it does not exist, or there is no such kind."""
-        try:
-            return await self._client.find(resource, wanted)
-        except KindNotServed:
-            pass
-        try:
-            resource = await self._discovery.find_any_version(resource.api_version, resource.kind)
-        except KindGone:
-            return None
-        return await self._client.find(resource, wanted)
+        return await self._discovery.find_if_served(resource, wanted)
 
     def _view_of(self, resource: Resource, wanted: Key) -> View[Object]:
         its_name = "" if resource in self._together else f"metadata.name={wanted.name}"

@@ -4,9 +4,7 @@ On a terminal the display is redrawn; elsewhere a line is written when something
 once a second, and its objects as long as it waits for them.
 """
 
-import asyncio
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from gardener.overview.states import ResourceState, brief, message_of, state_of,
 from kube.errors import Unreachable
 from kube.objects import Key, Object, annotations, condition
 from kube.objects import text as text_of
+from kube.runtime.polling import wait_while
 from kubectl import output
 from kubectl.mr import managed_resources
 from kubectl.mr.causes import explained
@@ -67,19 +66,19 @@ async def wait_for(session: Session, wanted: Sequence[Key], goal: Goal, *, timeo
 
     Args: checksum: of the data that has to be applied, if known: the agent may not have observed it yet.
     """
-    deadline = time.monotonic() + timeout
     found: dict[Key, Progress] = {}
     left = list(wanted)
     with _display() as draw:
-        while True:
-            found |= zip(
-                left, await gathered(partial(_progress, session, goal, checksum), left, at_once=_AT_ONCE), strict=True
-            )
+
+        async def may_be_reached() -> str:
+            nonlocal left
+            read = await gathered(partial(_progress, session, goal, checksum), left, at_once=_AT_ONCE)
+            found.update(zip(left, read, strict=True))
             draw(list(found.values()))
             left = [key for key in left if not found[key].reached]
-            if not left or any(found[key].hopeless for key in left) or time.monotonic() >= deadline:
-                break
-            await asyncio.sleep(min(_INTERVAL, max(deadline - time.monotonic(), 0)))
+            return "" if any(found[key].hopeless for key in left) else " ".join(map(str, left))
+
+        await wait_while(may_be_reached, seconds=timeout, every=_INTERVAL)
     if left and goal is Goal.READY:
         found |= {key: await _progress(session, goal, checksum, key, explain=True) for key in left[:_SHOWN]}
     for progress in found.values():

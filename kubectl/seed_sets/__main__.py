@@ -1,6 +1,6 @@
 """Command line of `kubectl mss`."""
 
-from typing import Never
+from functools import partial
 
 from kubectl.plugin import Plugin
 
@@ -21,12 +21,7 @@ def app() -> None:
     """
 
 
-def main() -> Never:
-    PLUGIN.main(app)
-
-
-def complete() -> None:
-    PLUGIN.complete(app)
+main, complete = partial(PLUGIN.main, app), partial(PLUGIN.complete, app)
 
 
 if __name__ == "__main__":

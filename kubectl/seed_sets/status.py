@@ -1,11 +1,9 @@
 """`kubectl mss status`: the progress of a set, at once or until it is ready."""
 
-import asyncio
-import time
-
 import click
 
 from kube.objects import key
+from kube.runtime.polling import wait_while
 from kubectl import options, output
 from kubectl.options import seconds_of
 from kubectl.seed_sets import reading
@@ -21,16 +19,18 @@ _INTERVAL = 1.0
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, watch: bool, timeout: str) -> int:
     """Exit code 0: all replicas are ready and updated, as far as the partition requires it, 1: otherwise."""
-    deadline, last = time.monotonic() + seconds_of(timeout), ""
-    while True:
+    last = ""
+
+    async def missing() -> str:
+        nonlocal last
         seed_set = await reading.seed_set_of(session, name)
         is_done, progress = reading.progress_of(seed_set)
         if progress != last:
             output.show([[f"{key(seed_set)}: {progress}"]])
             last = progress
-        if is_done or not watch:
-            return int(not is_done)
-        if time.monotonic() >= deadline:
-            output.failed(f"not ready after {timeout}")
-            return 1
-        await asyncio.sleep(_INTERVAL)
+        return "" if is_done else progress
+
+    is_missing = await wait_while(missing, seconds=seconds_of(timeout) if watch else 0, every=_INTERVAL)
+    if is_missing and watch:
+        output.failed(f"not ready after {timeout}")
+    return int(bool(is_missing))

@@ -36,6 +36,7 @@ from localprovider.runner.places import MOST_SHOOTS, Places
 from localprovider.runner.pods import Pods
 from localprovider.runner.processes import Processes
 from localprovider.runner.services import ServiceReconciler
+from localprovider.runner.sidecars import Sidecars
 from process.clusters import Cluster
 
 _PROVIDER = "seed.gardener.cloud/provider"
@@ -113,7 +114,6 @@ class Runner:
         services = loop.watch(caches, View(SERVICES, without_managed_fields), enqueue(when=exists))
         return loop.reconciled_by(
             ServiceReconciler(
-                client=self._seed.client,
                 places=self._places,
                 services=services,
                 statuses=StatusWriter(self._seed.client, services),
@@ -154,13 +154,15 @@ class Runner:
         return Backups(recorder=self._recorder, buckets=self._buckets, clock=self._seed.clock)
 
     def _etcds(self, pods: Pods, backups: Backups) -> ControlLoop:
-        loop = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS)
+        loop, sidecars = ControlLoop("local-etcds", kind=ETCDS, workers=_WORKERS), Sidecars()
+        loop.on_close(sidecars.close)
         pods = replace(pods, ended=loop.queue.add)
         reconciler = EtcdReconciler(
             client=self._seed.client,
             pods=pods,
             secrets=loop.watch(self._seed.caches, _SECRETS_VIEW),
             backups=backups,
+            sidecars=sidecars,
             is_of_shoot=self._shoots(loop),
             clock=self._seed.clock,
         )

@@ -7,10 +7,12 @@ same, with or without an annotation that requests an operation.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 from gardener import keys
 from gardener.api.druid import ETCDS
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.clock import format_time
 from kube.objects import (
     Key,
@@ -43,6 +45,7 @@ from localprovider.runner.commands import NotBuilt, etcd
 from localprovider.runner.etcd_client import EtcdClient
 from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import Probe
+from localprovider.runner.sidecars import Sidecars
 from localprovider.runner.volumes import File, MissingSource, content_of
 
 NAMES = ("etcd-main", "etcd-events")
@@ -60,6 +63,7 @@ class EtcdReconciler:
     pods: Pods
     secrets: Store[Object]
     backups: Backups
+    sidecars: Sidecars
     is_of_shoot: Callable[[str], bool]
     """Whether a namespace belongs to a Shoot."""
     clock: Callable[[], datetime]
@@ -75,20 +79,20 @@ class EtcdReconciler:
         if found is None or name.name not in NAMES or not self.is_of_shoot(name.namespace):
             return Done()
         if is_deleting(found):
-            await self.pods.stop(name.namespace, name.name)
+            await self._stop(name)
             self.pods.places.forget_pod(name.namespace, name.name)
             await remove_finalizer(self.client, ETCDS, found, FINALIZER)
             return Done()
         found = await ensure_finalizer(self.client, ETCDS, found, FINALIZER)
-        await share(self.client, SERVICES, _service(found))
+        await ensure(self.client, SERVICES, _service(found))
         found = await self._taken_up(found)
         if not integer(spec(found).get("replicas")):
-            await self.pods.stop(name.namespace, name.name)
+            await self._stop(name)
             await self._report(found, Standing("", 0.0))
             return Done()
         try:
             lost = await self._prepare(found)
-            standing = Standing(lost, _LOST_SECONDS) if lost else await self.pods.run(self._pod(found))
+            standing = Standing(lost, _LOST_SECONDS) if lost else await self._run(found)
         except MissingSource as error:
             lost, standing = "", Standing(str(error), _MISSING_SECONDS)
         except NotBuilt as error:
@@ -99,7 +103,7 @@ class EtcdReconciler:
         if lost:
             await self._report(found, standing, error=lost)
             return RequeueAfter(standing.wait)
-        backup = "" if standing.problem else await self._keep(found)
+        backup = "" if standing.problem else await self._due(found)
         await self._report(found, standing, backup=backup)
         return RequeueAfter(standing.wait)
 
@@ -112,15 +116,36 @@ class EtcdReconciler:
             found, place, self.secrets.get(secret_of(found)), lambda: self.pods.stop(name.namespace, name.name)
         )
 
-    async def _keep(self, found: Object) -> str:
-        """Make due snapshots. Return the problem."""
-        name, is_asked = key(found), ASKED in annotations(found)
-        certificates = self._here(name).path(_CERTIFICATES)
-        client = EtcdClient(self.pods.session, _url("https", self._port(name, "client")), certificates)
-        problem = await self.backups.keep(found, client, self.secrets.get(secret_of(found)), is_asked=is_asked)
+    async def _run(self, found: Object) -> Standing:
+        """Run its process and its sidecar. Raises MissingSource, LocalProcessError, OSError, OutsideError."""
+        name, standing = key(found), await self.pods.run(self._pod(found))
+        await self.sidecars.serve(name, self._port(name, "backup"), self._certificates(name), partial(self._take, name))
+        return standing
+
+    async def _stop(self, name: Key) -> None:
+        await self.sidecars.stop(name)
+        await self.pods.stop(name.namespace, name.name)
+
+    async def _due(self, found: Object) -> str:
+        """Make due snapshots, and one that its annotation requests. Return the problem."""
+        is_asked = ASKED in annotations(found)
+        problem = await self._keep(found, is_asked=is_asked)
         if is_asked and not problem:
             await self._without(found, ASKED)
         return problem
+
+    async def _take(self, name: Key) -> str:
+        """Take a snapshot now. Return the problem."""
+        found = self.etcds.get(name)
+        return "the Etcd is gone" if found is None else await self._keep(found, is_asked=True)
+
+    async def _keep(self, found: Object, *, is_asked: bool) -> str:
+        name = key(found)
+        client = EtcdClient(self.pods.session, _url("https", self._port(name, "client")), self._certificates(name))
+        return await self.backups.keep(found, client, self.secrets.get(secret_of(found)), is_asked=is_asked)
+
+    def _certificates(self, name: Key) -> Path:
+        return self._here(name).path(_CERTIFICATES)
 
     def _port(self, name: Key, server: str) -> int:
         return self.pods.places.port(name.namespace, f"{name.name}-{server}")
@@ -133,9 +158,8 @@ class EtcdReconciler:
         return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
 
     async def _without(self, found: Object, annotation: str) -> Object:
-        name, meta = key(found), {"annotations": {annotation: None}}
-        meta["resourceVersion"] = metadata(found)["resourceVersion"]
-        written = await self.client.patch(ETCDS, name, {"metadata": meta})
+        version = metadata(found)["resourceVersion"]
+        written = await self.client.annotate(ETCDS, key(found), {annotation: None}, resource_version=version)
         self.etcds.observe(written)
         return written
 
@@ -168,7 +192,7 @@ class EtcdReconciler:
             name=name.name,
             here=here,
             command=etcd(
-                data=own / "data", certificates=here.path(_CERTIFICATES), peers=peers, clients=clients, metrics=metrics
+                data=own / "data", certificates=self._certificates(name), peers=peers, clients=clients, metrics=metrics
             ),
             files=files,
             probe=Probe(f"http://{HOST}:{metrics}/health"),
@@ -231,6 +255,11 @@ def _url(scheme: str, port: int) -> str:
     return f"{scheme}://{HOST}:{port}"
 
 
+def servers_of(etcd: str) -> tuple[str, ...]:
+    """Names of its servers with local ports, in the order of the ports of its Service."""
+    return tuple(f"{etcd}-{each}" for each in ("client", "peer", "backup"))
+
+
 def _service_name(found: Object) -> str:
     return f"{key(found).name}-client"
 
@@ -247,4 +276,6 @@ def _service(found: Object) -> Object:
         "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
     }
     ports = [{"name": name, "port": port, "protocol": "TCP", "targetPort": port} for name, port in _PORTS]
-    return {**SERVICES.type_meta, "metadata": meta, "spec": {"type": "ClusterIP", "selector": having, "ports": ports}}
+    # Its load balancer publishes the local ports.
+    kind = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    return {**SERVICES.type_meta, "metadata": meta, "spec": {**kind, "selector": having, "ports": ports}}

@@ -17,7 +17,7 @@ from localprovider.runner.addresses import TEMPORARY, Here
 from localprovider.runner.confinement import confinement
 from localprovider.runner.places import Places
 from localprovider.runner.probes import Probe, problem
-from localprovider.runner.processes import Processes, last_lines
+from localprovider.runner.processes import Processes
 from localprovider.runner.volumes import File
 from process.composition import IDENTITY
 
@@ -28,6 +28,7 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME")
 _TAKEN = "address already in use"
 """Output of programs whose port is taken by another process."""
 _BUILD_SECONDS = 2.0
+_ENDED = "its process has ended and is started again"
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
 """Seconds until a process that is not ready is checked again, and one that is."""
 
@@ -108,22 +109,29 @@ class Pods:
             files.write(f"{own}/{ROOT}{each.path}", each.content)
         noted = f"{own}/{_DIGEST}"
         is_as_described = files.is_file(noted) and files.read(noted, most=len(pod.digest)) == pod.digest.encode()
-        is_running = (await self.processes.running()).get(pod.process, False)
-        if is_running and is_as_described:
+        started = await self.processes.running()
+        if started.get(pod.process, False) and is_as_described:
             await self._follow(pod)
             return await self._look(pod)
         if not is_as_described:
             self.processes.forget(pod.process)
             files.write(noted, pod.digest.encode())
+        elif pod.process in started:
+            self.processes.note_end(pod.process)
         temporary = files.make(f"{own}/{ROOT}{TEMPORARY}")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         environment |= {"TMPDIR": str(temporary), IDENTITY: pod.process}
         allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
         if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
-            reported = last_lines(self.processes.log(pod.process))
-            return Standing(f"its process has ended and is started again: {reported}", wait, _TAKEN in reported.lower())
+            reported = self.processes.error(pod.process)
+            return Standing(f"{_ENDED}: {reported}", wait, _TAKEN in reported.lower())
         await self._follow(pod)
-        return Standing("its process was started just now", _LOOK_SECONDS)
+        return Standing(self._with_error(pod, "its process was started just now"), _LOOK_SECONDS)
+
+    def _with_error(self, pod: Pod, reason: str) -> str:
+        """Return the reason, or the error with which the previous process has ended: it may be the cause."""
+        error = self.processes.error(pod.process)
+        return f"{_ENDED}: {error}" if error else reason
 
     async def build(self, release: str) -> Standing:
         """Build the programs of a release of Kubernetes in a process of its own. Return the state of a pod that waits.
@@ -145,7 +153,8 @@ class Pods:
     async def _look(self, pod: Pod) -> Standing:
         reason = await problem(self.session, pod.probe)
         if reason:
-            return Standing(reason, _LOOK_SECONDS)
+            return Standing(self._with_error(pod, reason), _LOOK_SECONDS)
+        self.processes.note_readiness(pod.process)
         return Standing("", _PERIOD_SECONDS)
 
     async def stop(self, namespace: str, name: str) -> None:

@@ -5,7 +5,6 @@ process is reported at once if the kernel supports that (Linux); elsewhere, the 
 """
 
 import asyncio
-import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from localprocesses import supervisor
-from localprocesses.ended import end_of
+from localprocesses.ended import last_error
 from localprocesses.landlock import Confinement
 from localprocesses.local import wait_until
 from localprocesses.restarts import Attempts
 from localprocesses.state import is_alive
 
 _END_SECONDS = 60.0
-_TRACE = 4096
-"""Bytes of the output of a Go program when it crashes, with its trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +150,17 @@ class Processes:
         """Reset the pause between restarts."""
         self._attempts.pop(name, None)
 
+    def note_end(self, name: str) -> None:
+        """Remember the last error of a process that has ended."""
+        self._attempts.setdefault(name, Attempts()).error = last_error(self.log(name))
+
+    def note_readiness(self, name: str) -> None:
+        if name in self._attempts:
+            self._attempts[name].error = ""
+
+    def error(self, name: str) -> str:
+        """Return the error with which the previous process has ended; empty once the current one was ready."""
+        return self._attempts[name].error if name in self._attempts else ""
+
     def log(self, name: str) -> Path:
         return self.directory / "logs" / f"{name}.log"
-
-
-def last_lines(log: Path, *, most: int = 500) -> str:
-    """Return the last output of a process, or the line about a full disk, which precedes a trace."""
-    read = end_of(log, _TRACE)
-    full = (each for each in read.splitlines() if os.strerror(errno.ENOSPC).lower() in each.lower())
-    return next(full, read.strip()[-most:])[:most]

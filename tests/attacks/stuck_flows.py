@@ -22,12 +22,11 @@ from agent.gardenlet.shoot.care.controller import declare as care
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.controllers import Shoot as Settings
-from config.gardenlet.schema import Images, LocalProfile
 from devcluster.cluster import Cluster
 from gardener.garden.shoots import last_operation
 from kit.eventually import soon
 from kit.garden import Garden, installed
-from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.gardenlet_shoots import SHAPE, ShootsPlace, hurry, played_provider
 from kit.world import connected
 from kube.runtime.client import Client
@@ -84,8 +83,7 @@ async def _measure(garden: Garden, seed: Cluster, directory: Path) -> None:
     config = gardenlet_config(
         name,
         controllers=Controllers(shoot=Settings(concurrent_syncs=_WORKERS)),
-        local_profile=LocalProfile(),
-        images=Images(kubernetes="registry.k8s.io", resource_manager="r"),
+        **local_fields(),
     )
     async with (
         played_provider(places, directory, token=seed.token),

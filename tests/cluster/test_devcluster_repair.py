@@ -16,7 +16,7 @@ from devcluster.cluster import Cluster
 from devcluster.processes import running_in
 from kit.eventually import eventually
 from localprocesses import supervisor
-from localprocesses.ended import is_final, last_error, reason
+from localprocesses.ended import is_final, reason
 from localprocesses.state import directory
 
 FAKE = """
@@ -100,20 +100,6 @@ def test_what_a_program_has_started_ends_with_it(place: Path, end: str) -> None:
         eventually(lambda: (place / "starts").read_text() == "xx")
         shells = [pid for pid, command in running_in(place).items() if command[0] == "sh"]
         assert len(shells) == 1
-
-
-@pytest.mark.parametrize(
-    ("printed", "found"),
-    [
-        ("started\nleader election lost\n\n", "leader election lost"),
-        ("I1 fine\npanic: no data\n\ngoroutine 1 [running]:\n\tmain.go:1\n", "panic: no data"),
-        ("write x: no space left on device\nexit\n", "write x: no space left on device"),
-        ("", ""),
-    ],
-)
-def test_the_last_error_of_a_log(tmp_path: Path, printed: str, found: str) -> None:
-    (tmp_path / "log").write_text(printed)
-    assert last_error(tmp_path / "log") == found
 
 
 @pytest.mark.usefixtures("devcluster_run")

@@ -155,7 +155,7 @@ async def test_the_seed_to_which_a_shoot_moves(place: ShootPlace) -> None:
             seed_name=seed,
             version="v1",
             seeds=Behind(client, SEEDS).acquire(SEEDS_VIEW),
-            seed=client,
+            seed=cluster_of(client),
             garden=client,
             api=await recognized(client),
             saves_states=False,

@@ -11,7 +11,7 @@ from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
 from kit.world import connected
 from kube.errors import Forbidden, Invalid
-from kube.objects import Object
+from kube.objects import Key, Object
 from kube.resources import NAMESPACES, SECRETS
 
 pytestmark = pytest.mark.timeout(600)
@@ -164,7 +164,7 @@ async def test_programs_recognize_which_garden_it_is_and_work_with_it(garden: Ga
         api = await recognized(client)
         assert isinstance(api, PlainApi)
         garden.create(resources.BACKUP_ENTRIES, "e", namespace=namespace, spec=_entry_of(garden, project))
-        requested = await api.operate(resources.BACKUP_ENTRIES, "e", "reconcile", namespace=namespace)
+        requested = await api.operate(resources.BACKUP_ENTRIES, Key(namespace, "e"), "reconcile")
     assert requested["operation"] == {"sequence": 1}
     assert api.needs_work(requested)
 

@@ -13,7 +13,11 @@ from agent.gardenlet.backup_bucket import reconcile as bucket_reconcile
 from agent.gardenlet.backup_bucket.controller import declare as buckets
 from agent.gardenlet.backup_entry import reconcile as entry_reconcile
 from agent.gardenlet.backup_entry.controller import declare as entries
-from agent.gardenlet.extension_mirror import ExtensionMirror
+from agent.gardenlet.backups import Credentials
+from agent.gardenlet.extension_objects.kinds import BACKUP_BUCKET
+from agent.gardenlet.extension_objects.mirroring import manifest
+from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.extension_objects.questions import Question
 from config.gardenlet.controllers import BackupEntry, Controllers
 from devcluster.testing.faults import Rule, WatchEnd, unavailable
 from gardener import keys
@@ -31,6 +35,10 @@ from kube.clock import utc_now
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
 from kube.paths import at
 from kube.resources import SECRETS
+from kube.runtime.cache import Caches
+from kube.runtime.discovery import Discovery
+from kube.runtime.events import EventRecorder
+from kube.runtime.waiting import Waiting
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -245,25 +253,35 @@ async def test_credentials_that_change_in_the_second_of_an_answer_are_asked_for(
     moment = datetime(2026, 1, 1, 12, 0, 0, 700_000, tzinfo=UTC)
     later, pauses = moment.replace(second=1, microsecond=0), list[float]()
     secret = {"name": f"bucket-{place.name}", "namespace": GARDEN}
-    name, wanted = Key("", place.name), {"type": "t", "region": "r", "secretRef": secret}
+    name = Key("", place.name)
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
     async with connected(place.garden.cluster, place.agent) as client:
-        mirror = ExtensionMirror(client=client, resource=EXTENSION_BUCKETS, clock=lambda: moment, sleep=sleep)
+        waiting = Waiting(client=client, caches=Caches(client), discovery=Discovery(client))
+        extensions = ExtensionObjects(client=client, waiting=waiting, clock=lambda: moment, sleep=sleep)
+        credentials = Credentials(
+            garden=client, seed=client, recorder=EventRecorder(client, component="test"), clock=lambda: moment
+        )
+        wanted = manifest(name, {"type": "t", "region": "r", "secretRef": secret})
 
-        async def is_to_be_asked(live: Object | None, **data: str) -> bool:
-            return mirror.is_to_be_asked(live, wanted, await mirror.copy_secret(secret["name"], encoded(data), live))
+        async def request(live: Object, **data: str) -> Question:
+            copy = await credentials.copy(secret["name"], encoded(data), live)
+            return Question(
+                kind=BACKUP_BUCKET, manifest=wanted, is_demanded=copy.is_written, data_changed=copy.timestamp
+            )
 
-        assert await is_to_be_asked(None, key="value")
-        await mirror.ask(name, wanted, None)
+        async def is_to_be_asked(live: Object, **data: str) -> bool:
+            return (await request(live, **data)).is_open(live)
+
+        await extensions.send(await request({}, key="value"))
         live = place.answer(EXTENSION_BUCKETS, at=moment)
         assert not await is_to_be_asked(live, key="value")
         assert await is_to_be_asked(live, key="renewed")
         assert await is_to_be_asked(live, key="renewed"), "a pass that copies nothing any more"
-        requested = await mirror.ask(name, wanted, live)
-        assert annotations(requested)[keys.TIMESTAMP] == "2026-01-01T12:00:01.000000Z"
+        requested = await extensions.send(await request(live, key="renewed"), live=live)
+        assert requested.timestamp == "2026-01-01T12:00:01.000000Z"
         assert pauses == [pytest.approx(0.3)]
         taken = place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"annotations": {keys.OPERATION: None}}})
         assert await is_to_be_asked(taken, key="renewed")

@@ -12,14 +12,12 @@ from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
 from agent.gardenlet.bootstrap.registration import Registration
 from agent.gardenlet.bootstrap.rules.certificate import gardenlet_of
 from agent.gardenlet.bootstrap.rules.registration import MARKER, finalised_marker
-from agent.gardenlet.bootstrap.self_upgrade import KEY, NAME, hand_over
 from agent.gardenlet.bootstrap.signing import certificate_for
 from devcluster.testing.faults import STRANGERS, Answer, Foreign, Rule
 from devcluster.testing.proxy import FaultProxy
-from gardener.api.garden import GARDENLETS, SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from kit.garden import CONFIRMED, Garden
 from kit.garden_controllers import run_garden_controller
-from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_bootstrap import QUICK, Entry
 from kit.proxied import proxy_to
@@ -113,40 +111,6 @@ async def test_a_seed_that_was_finalised_here_is_not_registered_by_a_restart(ent
 def _is_there(entry: Entry) -> bool:
     status: int = entry.garden.cluster.api.raw("GET", SEEDS.path(name=entry.name))[0]
     return status == 200
-
-
-# --- the object for upgrades
-
-
-async def test_an_object_for_upgrades_that_can_not_be_decoded_stays(entry: Entry, client: Client) -> None:
-    entry.put_config_map(NAME, **{KEY: "kind: [nonsense"})
-    try:
-        with pytest.raises(
-            StartError, match=f"error decoding .*v1alpha1.Gardenlet object from ConfigMap garden/{NAME}"
-        ):
-            await hand_over(garden=client, seed=client, pace=QUICK)
-        assert entry.config_map(NAME)
-    finally:
-        await client.delete(CONFIG_MAPS, Key("garden", NAME))
-
-
-async def test_an_object_for_upgrades_that_the_garden_has_is_left_as_it_is(
-    garden: Garden, entry: Entry, client: Client
-) -> None:
-    ShootPlace(garden, is_garden=True)
-    spec = garden_object(GARDENLETS)["spec"]
-    spec["config"]["seedConfig"] = {"spec": entry.seed_config["spec"]}
-    garden.create(GARDENLETS, entry.name, namespace="garden", metadata={"labels": {"mine": "x"}}, spec=spec)
-    entry.put_config_map(NAME, **{KEY: self_upgrade_text(entry.name)})
-    await hand_over(garden=client, seed=client, pace=QUICK)
-    assert labels(garden.get(GARDENLETS, entry.name, namespace="garden")) == {"mine": "x"}
-    assert not entry.config_map(NAME)
-
-
-def self_upgrade_text(name: str) -> str:
-    return (
-        f"{{apiVersion: {GARDENLETS.api_version}, kind: Gardenlet, metadata: {{name: {name}, labels: {{from: it}}}}}}"
-    )
 
 
 # --- what a predecessor left

@@ -10,7 +10,7 @@ import pytest
 
 from agent.gardenlet.seed.main.controller import declare
 from components import resource_manager
-from config.gardenlet.schema import GARDENLET_AUTOSCALING, RESOURCE_MANAGER, Images, LocalProfile
+from config.gardenlet.schema import GARDENLET_AUTOSCALING, RESOURCE_MANAGER, Images
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
@@ -18,6 +18,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from kit.deployments import pod_of
 from kit.eventually import eventually, soon
 from kit.garden import Garden
+from kit.gardenlet_controllers import all_but
 from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import WRITES, Place
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.timeout(900)
 NAME = resource_manager.NAME
 OPTIONS = {
     "images": Images(resource_manager="image"),
-    "local_profile": LocalProfile(deploy=(RESOURCE_MANAGER, GARDENLET_AUTOSCALING)),
+    "omit": all_but(RESOURCE_MANAGER, GARDENLET_AUTOSCALING),
 }
 OBJECTS = (
     DEPLOYMENTS.path(namespace=GARDEN, name=NAME),

@@ -14,7 +14,7 @@ from agent.gardenlet.seed.main import reconcile
 from agent.gardenlet.seed.main.controller import declare
 from agent.gardenlet.seed.main.flows import DELETE
 from agent.gardenlet.seed.main.operation import SeedOperation
-from config.gardenlet.schema import GardenClientConnection, Images, LocalProfile, Resources, SecretReference
+from config.gardenlet.schema import GardenClientConnection, Images, Resources, SecretReference
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_BUCKETS, CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
@@ -22,6 +22,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.seeds import LEASE_NAMESPACE, namespace_of
 from kit.eventually import eventually, soon
 from kit.garden import Garden
+from kit.gardenlet_controllers import all_but
 from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, annotations, condition, finalizers, key, labels, mapping, metadata, uid
@@ -180,7 +181,7 @@ async def test_a_deployed_resource_manager_is_waited_for_and_removed(place: Seed
     with suppress(AlreadyExists):
         critical = {"metadata": {"name": "gardener-system-critical"}, "value": 999_998_950}
         place.cluster.api.create(PRIORITY_CLASSES.path(), critical)
-    fields = {"images": Images(resource_manager="rm"), "local_profile": LocalProfile(deploy=(name,))}
+    fields = {"images": Images(resource_manager="rm"), "omit": all_but(name)}
     async with _playing_pods(place, name), place.gardenlet(declare, **fields):
         await asyncio.to_thread(place.finished)
         deployment = place.cluster.api.get(path)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.gardenlet.seed.main.controller import declare
 from components import seed_registry
-from config.gardenlet.schema import ExposureClassHandler, Images, LocalProfile
+from config.gardenlet.schema import ExposureClassHandler, Images
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import DNS_RECORDS
@@ -25,6 +25,7 @@ from gardener.api.kinds import (
 )
 from kit.eventually import eventually, soon
 from kit.garden import Garden
+from kit.gardenlet_controllers import all_but
 from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kit.kinds import definition
 from kit.world import WRITES
@@ -65,7 +66,7 @@ IMAGES = Images(
     vpa_updater="updater",
     vpn_authorization_server="authorization",
 )
-WITH_ALL = {"images": IMAGES, "local_profile": LocalProfile(deploy=tuple(NAMES))}
+WITH_ALL = {"images": IMAGES, "omit": all_but(*NAMES)}
 USED = {
     "plutono-admin": "plutono",
     "vpa-admission-controller-server": "vpa-admission-controller",
@@ -232,8 +233,7 @@ async def test_definitions_of_others_stay_as_they_are(place: SeedPlace) -> None:
         place.cluster.api.delete(path)
         await soon(lambda: place.find(path) is None, "the definition to go")
     theirs = place.cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition(PROMETHEUSES))
-    deploy = LocalProfile(deploy=("prometheus-operator",))
-    async with place.gardenlet(declare, images=IMAGES, local_profile=deploy):
+    async with place.gardenlet(declare, images=IMAGES, omit=all_but("prometheus-operator")):
         await asyncio.to_thread(place.finished)
         assert place.cluster.api.get(path)["spec"] == theirs["spec"]
         assert len(defined_by_gardenlet(place) - {OTHERS}) == 9
@@ -255,7 +255,7 @@ def is_gone(place: SeedPlace) -> bool:
 # --- Istio
 
 
-WITH_ISTIO = {"images": IMAGES, "local_profile": LocalProfile(deploy=("istio",))}
+WITH_ISTIO = {"images": IMAGES, "omit": all_but("istio")}
 ISTIO_SYSTEM, ISTIO_INGRESS, GATEWAY = "istio-system", "istio-ingress", "istio-ingressgateway"
 RECORD = DNS_RECORDS.path(namespace=GARDEN, name="seed-ingress")
 

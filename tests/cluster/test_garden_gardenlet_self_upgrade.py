@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import tarfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from agent.gardenlet.gardenlet_installation.own_chart import archive as own_archive
+from agent.gardenlet.self_upgrade import creation
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from kit.chart_archives import archive
@@ -18,9 +20,10 @@ from kit.eventually import soon
 from kit.garden import Garden
 from kit.gardenlet_upgrades import DEPLOYED, Upgraded
 from kit.installed_gardenlets import GARDEN
-from kube.errors import AlreadyExists
-from kube.objects import annotations
-from kube.resources import NAMESPACES, PODS, SECRETS, Resource
+from kube.errors import AlreadyExists, NotFound
+from kube.objects import annotations, labels
+from kube.paths import at
+from kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SECRETS, Resource
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -81,6 +84,52 @@ async def test_what_is_deployed_follows_from_the_object_and_the_chart(upgraded: 
         upgraded.change({"deployment": {"image": {"repository": None, "tag": None}}})
         await upgraded.until_said(*DEPLOYED)
         assert upgraded.deployment["spec"]["template"] == first["template"]
+
+
+async def test_the_gardenlet_is_created_from_a_config_map_of_its_seed(upgraded: Upgraded) -> None:
+    seed, path = upgraded.cluster.api, CONFIG_MAPS.path(namespace=GARDEN, name=creation.NAME)
+    gardenlet = upgraded.gardenlet_object()
+    gardenlet["spec"]["config"]["seedConfig"]["metadata"] = {"name": "another"}
+    seed.create(CONFIG_MAPS.path(namespace=GARDEN), {"metadata": {"name": creation.NAME}, "data": {creation.KEY: "["}})
+    try:
+        async with upgraded.at_work():
+            await soon(
+                lambda: "no Gardenlet was created from gardenlet.yaml: line 2" in reported(upgraded), "the error"
+            )
+            # The garden refuses this one.
+            seed.patch(path, {"data": {creation.KEY: json.dumps(gardenlet)}})
+            await soon(
+                lambda: "seedConfig.metadata" in reported(upgraded), "the refusal", state=lambda: reported(upgraded)
+            )
+            gardenlet["spec"]["config"]["seedConfig"]["metadata"] = {"name": upgraded.name}
+            seed.patch(path, {"data": {creation.KEY: json.dumps(gardenlet)}})
+            await soon(
+                lambda: seed.raw("GET", path)[0] == 404,
+                "the ConfigMap to be gone",
+                seconds=40,
+                state=lambda: reported(upgraded),
+            )
+            assert "name" not in (at(upgraded.gardenlet, "spec", "config", "seedConfig", "metadata") or {})
+            # One that exists is left unchanged.
+            gardenlet["metadata"]["labels"] = {"from": "the ConfigMap"}
+            data = {creation.KEY: json.dumps(gardenlet)}
+            seed.create(CONFIG_MAPS.path(namespace=GARDEN), {"metadata": {"name": creation.NAME}, "data": data})
+            await soon(
+                lambda: seed.raw("GET", path)[0] == 404,
+                "the ConfigMap to be gone",
+                seconds=40,
+                state=lambda: reported(upgraded),
+            )
+            assert not labels(upgraded.gardenlet)
+    finally:
+        with suppress(NotFound):
+            seed.delete(path)
+
+
+def reported(upgraded: Upgraded) -> str:
+    """Messages of the Events about the ConfigMap."""
+    events = upgraded.cluster.api.get(EVENTS.path(namespace=GARDEN))["items"]
+    return "\n".join(each["message"] for each in events if each["involvedObject"]["name"] == creation.NAME)
 
 
 async def test_a_chart_that_can_not_be_had_costs_the_gardenlet_nothing(upgraded: Upgraded) -> None:

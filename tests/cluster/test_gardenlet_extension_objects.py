@@ -15,6 +15,7 @@ import pytest
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from agent.gardenlet.extension_objects.questions import Question
 from agent.gardenlet.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
@@ -200,9 +201,10 @@ async def test_new_data_behind_an_unchanged_spec_are_asked_for_until_they_are_an
     await place.answer(kind, "data")
     before = await place.live(kind, "data")
     answered = datetime.fromisoformat(before["status"]["lastOperation"]["lastUpdateTime"])
-    await place.objects.deploy(kind, manifest, data_changed=(answered - timedelta(seconds=1)).isoformat())
+    earlier, later = ((answered + timedelta(seconds=each)).isoformat() for each in (-1, 1))
+    await place.objects.send(Question(kind=kind, manifest=manifest, data_changed=earlier))
     assert await place.live(kind, "data") == before
-    await place.objects.deploy(kind, manifest, data_changed=(answered + timedelta(seconds=1)).isoformat())
+    await place.objects.send(Question(kind=kind, manifest=manifest, data_changed=later))
     assert annotations(await place.live(kind, "data"))[keys.OPERATION] == "reconcile"
 
 

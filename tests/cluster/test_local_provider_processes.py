@@ -20,7 +20,8 @@ from localprocesses.local import HOST
 from localprovider.runner.addresses import Here
 from localprovider.runner.places import Places
 from localprovider.runner.pods import Pod, Pods, Standing
-from localprovider.runner.processes import Processes, last_lines
+from localprovider.runner.probes import Probe
+from localprovider.runner.processes import Processes
 
 NAMESPACE, NAME = "shoot--dev--rose", "kube-controller-manager"
 SECONDS = 60.0
@@ -88,6 +89,22 @@ async def test_a_port_that_others_have_is_noticed(pods: Pods) -> None:
     assert "is started again" in found[-1].problem
 
 
+async def test_the_error_of_a_process_stays_until_another_one_is_ready(pods: Pods) -> None:
+    """It is reported as soon as it ends, and not replaced by what another one says that runs for a while."""
+    fails, found = pod(pods, "sh", "-c", "echo 'Error: unknown api groups foo/v1' >&2; sleep 1.5; exit 1"), list[str]()
+    fails = replace(fails, probe=Probe("http://127.0.0.1:1/"))
+    async with asyncio.timeout(SECONDS):
+        while len(found) < 4:
+            found.append((await pods.run(fails)).problem)
+            await soon(lambda: _is_over(pods.processes.directory), "the process to end")
+            found.append((await pods.run(fails)).problem)
+    error = "its process has ended and is started again: unknown api groups foo/v1"
+    assert found == ["its process was started just now", error, error, error]
+    corrected = pod(pods, "sleep", "600")
+    assert (await pods.run(corrected)).problem == "its process was started just now"
+    assert (await pods.run(corrected)).problem == ""
+
+
 def test_who_has_lost_a_port_gets_another_one(tmp_path: Path) -> None:
     places = Places(tmp_path)
     kept, lost = (places.port(NAMESPACE, each) for each in ("kube-apiserver", NAME))
@@ -133,16 +150,3 @@ async def test_a_log_is_cut(pods: Pods) -> None:
 
     await soon(is_cut, "the log to be cut")
     assert log.read_bytes().startswith(b"more\n")
-
-
-@pytest.mark.parametrize(
-    ("printed", "reported"),
-    [
-        (f"a: write x: no space left on device\n{'trace ' * 400}", "a: write x: no space left on device"),
-        (f"{'long ago ' * 1000}the last\n", f"{'long ago ' * 1000}the last"[-500:]),
-    ],
-)
-def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, reported: str) -> None:
-    log = tmp_path / "log"
-    log.write_text(printed)
-    assert last_lines(log) == reported

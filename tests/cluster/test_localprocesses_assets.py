@@ -1,16 +1,23 @@
 """The programs are found where they should be, built once where not, and what is missing is said."""
 
+import asyncio
 import re
 import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from kit.eventually import soon
 from localprocesses import assets
 from localprocesses.local import LocalProcessError
+from localprovider.runner.places import Places
+from localprovider.runner.pods import Pods
+from localprovider.runner.processes import Processes
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAITS = "waiting for another process"
@@ -118,6 +125,32 @@ def test_processes_that_come_together_build_once(go: Path, tmp_path: Path) -> No
     assert len(outputs) == 1
     assert messages.read_text().count(WAITS) == 1
     assert calls(go) == ["list", "build"]
+
+
+async def test_another_release_is_built_in_a_process_of_its_own(go: Path, tmp_path: Path) -> None:
+    """With its progress, and again after a failure."""
+    assets.find_or_build()
+    works = go.read_text()
+    go.write_text("#!/bin/sh\necho 'go: no route to host' >&2\nexit 1\n")
+    processes = Processes(tmp_path / "run", now=time.monotonic)
+    await processes.begin()
+    async with aiohttp.ClientSession() as session:
+        pods = Pods(Places(tmp_path / "shoots"), processes, session)
+
+        async def says(expected: str) -> str:
+            async with asyncio.timeout(60):
+                while expected not in (found := (await pods.build("1.35.8")).problem):
+                    await asyncio.sleep(0.1)
+            return found
+
+        assert "go: no route to host" in await says("Kubernetes 1.35.8 can't be built, and is tried again: ")
+        (hold := tmp_path / "hold").touch()
+        go.write_text(works)
+        await says("building Kubernetes 1.35.8, 99 %")
+        assert assets.find("1.35.8") is None
+        hold.unlink()
+        await soon(partial(assets.is_built, "1.35.8"), "the build")
+    await processes.end()
 
 
 def test_a_missing_go_is_said_with_the_remedy(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:

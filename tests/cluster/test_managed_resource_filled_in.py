@@ -4,6 +4,7 @@ One object of every kind, and one for every field that some controller fills in,
 them. From then on the agent has nothing to write; that is looked at for some seconds, or for FILLED_IN_SECONDS.
 """
 
+import base64
 import collections
 import contextlib
 import os
@@ -189,6 +190,76 @@ def test_what_an_application_fills_in_is_left_to_it(all_of_it: tuple[Cluster, Ag
     rig.until(lambda: own.api.get(f"{core}/configmaps/state").get("data") == {"mine": "v"}, "the manifest's data")
     rig.write_secret("mr", *bare)
     rig.until(lambda: "data" not in own.api.get(f"{core}/configmaps/state"), "the manifest's data to go")
+
+
+def test_placeholders_give_way_to_what_an_injector_writes(all_of_it: tuple[Cluster, Agent, AgentProcess]) -> None:
+    """As controller-gen writes them: a status, a creation time of null, bundles of a newline."""
+    own, agent, process = all_of_it
+    own.api.create("/api/v1/namespaces", {"metadata": {"name": "injected"}})
+    rig = Rig(own, "injected", agent, process)
+    meta = {"creationTimestamp": None, "annotations": {"cert-manager.io/inject-ca-from": "injected/serving"}}
+    client = {"caBundle": "Cg==", "service": {"name": "hook", "namespace": "injected", "path": "/"}}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition: Object = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.injected.example.com", **meta},
+        "spec": {
+            "group": "injected.example.com",
+            "names": {"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"},
+            "scope": "Namespaced",
+            "preserveUnknownFields": False,
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client},
+            },
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+        "status": {"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []},
+    }
+    rule = {"apiGroups": ["injected.example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["gadgets"]}
+    configuration: Object = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "injected", **meta},
+        "webhooks": [
+            {
+                "name": "gadgets.injected.example.com",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Ignore",
+                "clientConfig": client,
+                "rules": [rule],
+            }
+        ],
+    }
+    rig.apply("mr", definition, configuration)
+    bundle = base64.b64encode(own.ca.encode()).decode()
+    injected: dict[str, Object] = {
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.injected.example.com": {
+            "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}}
+        },
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/injected": {
+            "webhooks": [{**configuration["webhooks"][0], "clientConfig": {**client, "caBundle": bundle}}]
+        },
+    }
+    with contextlib.closing(own.audit()) as audit:
+        for path, content in injected.items():
+            own.api.patch(path, content)
+        rig.write_secret(
+            "mr",
+            *[{**each, "metadata": {**each["metadata"], "labels": {"a": "b"}}} for each in (definition, configuration)],
+        )
+        rig.until(lambda: all(labels(own.api.get(path)).get("a") == "b" for path in injected), "the label on both")
+        rig.until_applied("mr")
+        time.sleep(SECONDS)
+        calls = [call for call in audit.calls(verbs=("update", "patch")) if call.user == rig.agent.user]
+    for path in injected:
+        assert bundle in str(own.api.get(path)), path
+        assert [call.status for call in calls if call.uri.partition("?")[0] == path] == [200]
+    assert rig.applied("mr")[2] == "All resources are applied."
+    conditions = own.api.get(next(iter(injected)))["status"]["conditions"]
+    assert {each["type"]: each["status"] for each in conditions}["Established"] == "True"
 
 
 def test_node_ports_stay_with_the_ports_they_were_given_to(all_of_it: tuple[Cluster, Agent, AgentProcess]) -> None:

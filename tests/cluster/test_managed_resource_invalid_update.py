@@ -11,6 +11,7 @@ from kit.managed_resources import config_map as plain
 from kit.objects import config_map, deployment, service
 from kit.proxied import proxied
 from kit.rig import Rig
+from kube.errors import ApiError
 from kube.objects import Key, Object, uid
 from kube.resources import CONFIG_MAPS
 from kube.runtime.client import Client
@@ -53,6 +54,48 @@ def test_a_service_is_replaced_although_its_address_and_ports_are_in_use(rig: Ri
     assert isinstance(new, dict)
     assert new["spec"]["clusterIP"] == spec["clusterIP"]
     rig.until_applied("mr")
+
+
+def test_a_refusal_by_a_policy_replaces_only_if_the_answer_is_invalid(rig: Rig) -> None:
+    """As the API server itself answers; a policy answers so by default, and Forbidden if it says so."""
+    path = "/apis/admissionregistration.k8s.io/v1"
+    changed = {"expression": "object.data == oldObject.data", "message": "data: field is immutable"}
+    configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": rig.namespace}}
+    policy = {
+        "metadata": {"name": rig.namespace},
+        "spec": {
+            "matchConstraints": {"resourceRules": [configmaps], "namespaceSelector": selector},
+            "validations": [{**changed, "reason": "Forbidden"}],
+        },
+    }
+    binding = {"policyName": rig.namespace, "validationActions": ["Deny"]}
+    rig.apply("mr", config_map("c", {"k": "old"}, annotations=_REPLACE))
+    before = rig.uid("ConfigMap", "c")
+    rig.api.create(f"{path}/validatingadmissionpolicies", policy)
+    rig.api.create(f"{path}/validatingadmissionpolicybindings", {"metadata": {"name": rig.namespace}, "spec": binding})
+    live = f"/api/v1/namespaces/{rig.namespace}/configmaps/c"
+    try:
+        rig.until(lambda: _refusal(rig, live), "the policy to count")
+        rig.write_secret("mr", config_map("c", {"k": "new"}, annotations=_REPLACE))
+        rig.until_failed("mr", "field is immutable", "needs the answer Invalid")
+        assert rig.uid("ConfigMap", "c") == before
+        rig.api.patch(f"{path}/validatingadmissionpolicies/{rig.namespace}", {"spec": {"validations": [changed]}})
+        rig.until(lambda: "Forbidden" not in _refusal(rig, live), "the policy to answer Invalid")
+        rig.write_secret("mr", config_map("c", {"k": "newer"}, annotations=_REPLACE))
+        rig.until_applied("mr")
+        assert rig.uid("ConfigMap", "c") != before
+    finally:
+        rig.api.delete(f"{path}/validatingadmissionpolicybindings/{rig.namespace}")
+        rig.api.delete(f"{path}/validatingadmissionpolicies/{rig.namespace}")
+
+
+def _refusal(rig: Rig, path: str) -> str:
+    try:
+        rig.api.patch(f"{path}?dryRun=All", {"data": {"k": "other"}})
+    except ApiError as error:
+        return error.reason
+    return ""
 
 
 class _Meddling(Rules):

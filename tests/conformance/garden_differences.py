@@ -36,6 +36,7 @@ OTHER_FIELDS = {
 
 BETTER = {
     "api-managedseed/empty-seed-spec": "the kind of an ingress controller has a default; newer releases add fields here",
+    "api-shoot/image-prefix": "a partial version is completed as in newer releases, which add fields here",
     "api-shoot/image-unclassified-and-classified": (
         "a version without classification is taken for supported; in the release that is followed it loses against any"
         " that has one, and newer releases add fields here"

@@ -31,7 +31,6 @@ from components import (
     vpn_authorization_server,
 )
 from components.gateways import Gateway
-from components.monitors import CACHE
 from components.seed_component import SeedComponent, SeedInputs
 from config.gardenlet.schema import GardenletConfiguration, Images
 from config.resource_manager import decode
@@ -299,8 +298,8 @@ def test_nodes_are_scraped_as_the_original_does() -> None:
     ours, recorded = (
         by_name(objects)[secret]["data"]["prometheus.yaml"]
         for objects in (
-            _contents(COMPONENTS[prometheus.name_of(CACHE)]()),
-            recorded_managed_resources()[prometheus.name_of(CACHE)]["objects"],
+            _contents(COMPONENTS[prometheus.name_of(prometheus.CACHE)]()),
+            recorded_managed_resources()[prometheus.name_of(prometheus.CACHE)]["objects"],
         )
     )
     for job, theirs in zip(yaml.safe_load(base64.b64decode(ours)), yaml.safe_load(recorded), strict=True):

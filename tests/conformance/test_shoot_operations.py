@@ -14,12 +14,11 @@ from agent.gardenlet.shoot.main.controller import FLOWS
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
 from agent.gardenlet.shoot.main.rules import status
 from components.control_plane import Running
-from config.gardenlet.schema import LocalProfile
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, PHASES, RECONCILE, recorded
 from gardener import operations
 from gardener.api.garden import SHOOTS
 from kit.garden_objects import garden_object
-from kit.gardenlet_controllers import gardenlet_config
+from kit.gardenlet_controllers import gardenlet_config, local_fields
 from kit.shoot_components import bare_operation
 from kube.clock import utc_now
 from kube.objects import Object, mappings
@@ -232,7 +231,7 @@ def _operation(phase: str) -> ShootOperation:
     shoot = {"metadata": {"name": "a"}, "spec": {"hibernation": {"enabled": hibernates}}, "status": {}}
     kind = KINDS.get(phase, operations.RECONCILE)
     return bare_operation(
-        config=gardenlet_config("s", local_profile=LocalProfile()),
+        config=gardenlet_config("s", **local_fields()),
         kind=kind,
         shoot=shoot,
         running=running_after(shoot, kind),

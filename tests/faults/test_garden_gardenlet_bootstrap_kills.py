@@ -4,7 +4,6 @@ The garden is its own seed here.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -12,17 +11,15 @@ from datetime import timedelta
 import pytest
 
 from agent.controller_manager.certificate_signing_request import declare
-from agent.gardenlet.bootstrap import self_upgrade
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rules.certificate import Life, said_of
-from gardener.api.garden import GARDENLETS, SEEDS, SHOOTS
+from gardener.api.garden import SEEDS, SHOOTS
 from gardener.conditions import GARDENLET_CERTIFICATE
 from kit.crash.lives import Killed, begin, moments
 from kit.crash.sweep import Moment
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import run_garden_controller
-from kit.garden_objects import garden_object
 from kit.garden_shoots import ShootPlace
 from kit.gardenlet_bootstrap import BOOTSTRAP, KUBECONFIG, QUICK, Entry
 from kit.world import connected
@@ -62,15 +59,12 @@ async def lived(live: Live, monkeypatch: pytest.MonkeyPatch, moment: Moment | No
 
 
 class Bootstrap:
-    """A token, no Seed, and an object for upgrades."""
+    """A token, and no Seed."""
 
     def __init__(self, garden: Garden) -> None:
         self.entry = Entry(garden, garden.cluster)
         self.token = self.entry.token_id
         self.put()
-        gardenlet = {**garden_object(GARDENLETS), **GARDENLETS.type_meta, "metadata": {"name": self.entry.name}}
-        gardenlet["spec"]["config"]["seedConfig"] = {"spec": self.entry.seed_config["spec"]}
-        self.entry.put_config_map(self_upgrade.NAME, **{self_upgrade.KEY: json.dumps(gardenlet)})
 
     def put(self) -> None:
         self.entry.put(BOOTSTRAP, self.entry.with_token(self.token))
@@ -86,8 +80,6 @@ class Bootstrap:
             "annotations": annotations(secret),
             "bootstrap": [self.entry.exists(BOOTSTRAP), self.entry.has_token(self.token)],
             "seed": labels(self.entry.registered())["gardener.cloud/role"],
-            "gardenlet": bool(self.entry.garden.get(GARDENLETS, self.entry.name, namespace="garden")),
-            "config map": self.entry.config_map(self_upgrade.NAME),
         }
 
 
@@ -96,8 +88,6 @@ BOOTSTRAPPED: Object = {
     "annotations": {},
     "bootstrap": [False, False],
     "seed": "seed",
-    "gardenlet": True,
-    "config map": False,
 }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from agent.controller_manager.certificate_signing_request import declare
+from config.gardenlet.schema import COMPONENTS
 from devcluster.audit import Audit, Call
 from devcluster.cluster import Cluster
 from devcluster.testing.faults import STRANGERS, Rule
@@ -196,7 +197,7 @@ async def test_a_certificate_that_expires_while_the_garden_is_away_is_replaced_i
         valid = partial(entry.with_certificate, since=utc_now(), lifetime=HOUR)
         entry.put(KUBECONFIG, valid())
         async with connected(garden.cluster) as operator, run_garden_controller(declare, operator):
-            with entry.process(localProfile={"deploy": []}) as gardenlet:
+            with entry.process(omit={"seed": list(COMPONENTS)}) as gardenlet:
                 await asyncio.to_thread(beats, garden, entry.name, gardenlet)
                 await asyncio.to_thread(expires_while_away, entry, gardenlet, road)
                 # An operator puts another kubeconfig there, before the garden is back.

@@ -17,7 +17,6 @@ import pytest
 
 from agent.gardenlet.seed.main import backup_bucket, required
 from agent.gardenlet.seed.main.controller import declare
-from config.gardenlet.schema import LocalProfile
 from devcluster.cluster import Cluster
 from devcluster.testing.faults import Silence
 from devcluster.testing.pytest_plugin import RunClusters
@@ -27,7 +26,7 @@ from gardener.conditions import RESOURCES_APPLIED
 from kit.crash.sweep import FULL, Death, Killed, Moment, write_of
 from kit.eventually import soon
 from kit.garden import Garden
-from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.gardenlet_seeds import GARDEN, SeedPlace
 from kit.granted_rights import Right
 from kit.proxied import proxy_to
@@ -101,7 +100,7 @@ class Play:
                     connected(self.directory / "garden", "gardenlet/garden") as own_garden,
                     connected(self.directory / "seed", "gardenlet/seed") as own_seed,
                 ):
-                    config = gardenlet_config(self.place.name, local_profile=LocalProfile())
+                    config = gardenlet_config(self.place.name, **local_fields())
                     context = await gardenlet_context(garden=own_garden, seed=own_seed, config=config)
                     async with gardenlet_at_work(context, declare) as (loop,):
 

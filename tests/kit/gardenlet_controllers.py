@@ -17,8 +17,17 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.health import HealthState
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.shoot_clusters import ShootClusters
+from components.registry import images_of_workers
 from config.gardenlet.controllers import Controllers
-from config.gardenlet.schema import GardenletConfiguration
+from config.gardenlet.schema import (
+    COMPONENTS,
+    SHOOT_COMPONENTS,
+    GardenletConfiguration,
+    Images,
+    Monitoring,
+    Omitted,
+    ShootMonitoring,
+)
 from gardenapi.api import recognized
 from gardener.keys import SEED_USER_PREFIX, SEEDS_GROUP
 from kit.controllers import cluster_of, loops_at_work
@@ -54,6 +63,22 @@ def gardenlet_config(
     """Args: spec: of the Seed. fields: further ones of the configuration."""
     seed = {"metadata": {"name": seed_name}, "spec": spec or SPEC}
     return GardenletConfiguration(seed_config=seed, controllers=controllers or Controllers(), **fields)
+
+
+def all_but(*deployed: str) -> Omitted:
+    """Of the components of a seed, all others are left out, and of Shoots all that may be."""
+    return Omitted(seed=tuple(each for each in COMPONENTS if each not in deployed), shoots=SHOOT_COMPONENTS)
+
+
+def local_fields() -> dict[str, Any]:
+    """Fields of a configuration for Shoots of the local provider."""
+    images = {each: f"{each}:local" for each in images_of_workers(SHOOT_COMPONENTS)}
+    return {
+        "omit": all_but(),
+        "images": Images(kubernetes="registry.k8s.io", resource_manager="resource-manager:local", workers=images),
+        "etcd_server_names": ("127.0.0.1",),
+        "monitoring": Monitoring(shoot=ShootMonitoring(enabled=False)),
+    }
 
 
 async def gardenlet_context(

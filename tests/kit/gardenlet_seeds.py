@@ -13,14 +13,14 @@ from typing import Any
 
 from agent.gardenlet.context import Context
 from config.gardenlet.controllers import Controllers
-from config.gardenlet.schema import LocalProfile
+from config.gardenlet.schema import COMPONENTS
 from devcluster.cluster import Cluster
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.garden.seeds import namespace_of
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
-from kit.gardenlet_controllers import Declare, gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import Declare, all_but, gardenlet_at_work, gardenlet_config, gardenlet_context
 from kit.processes.agent import AgentProcess, AgentWithOtherClock, sole_configuration
 from kit.world import connected
 from kube.errors import AlreadyExists, NotFound
@@ -156,7 +156,7 @@ class SeedPlace:
             # What extensions report is played here.
             "controllers": {"controllerInstallationCare": {"enabled": False}},
             "leaderElection": {"leaderElect": False},
-            "localProfile": {"deploy": []},
+            "omit": {"seed": list(COMPONENTS)},
             "logFormat": "json",
             "seedConfig": {"metadata": {"name": self.name}, "spec": seed["spec"]},
             **sections,
@@ -173,7 +173,7 @@ class SeedPlace:
             connected(self.garden.gardenlet_kubeconfig(self.name), f"gardenlet/garden-of-{self.name}") as garden,
             connected(self.cluster, f"gardenlet/seed-of-{self.name}") as seed,
         ):
-            options = {"local_profile": LocalProfile(), **fields}
+            options = {"omit": all_but(), **fields}
             config = gardenlet_config(self.name, controllers=controllers, **options)
             yield await gardenlet_context(garden=garden, seed=seed, config=config)
 

@@ -69,7 +69,7 @@ from localprovider.extensions.state import State
 from localprovider.runner.backups import Backups, has_store, secret_of
 from localprovider.runner.controller import Runner
 from localprovider.runner.places import Places
-from localprovider.runner.pods import Pod, Pods, Standing
+from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.snapshots import BucketAway, Directory, directory_of
 
 _EXTENSIONS = (
@@ -283,6 +283,9 @@ class PlayedPods:
     ended: Callable[[Key], None] = field(default=lambda _: None)
 
     async def run(self, pod: Pod) -> Standing:
+        files = self.places.files_of(pod.namespace)
+        for each in pod.files:
+            files.write(f"{pod.namespace}/{pod.name}/{ROOT}{each.path}", each.content)
         return Standing("it is held up", 0.02) if pod.name in self.hold_up.held else Standing("", _LONG)
 
     async def stop(self, namespace: str, name: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from agent.gardenlet.charts.helm import Helm
 from agent.gardenlet.charts.registry import Registry
 from agent.gardenlet.gardenlet_installation.own_chart import archive
+from agent.gardenlet.self_upgrade import creation
 from agent.gardenlet.self_upgrade.controller import declare_with
 from devcluster.cluster import Cluster
 from gardener.api.garden import GARDENLETS, SEEDS
@@ -40,6 +41,14 @@ class Upgraded(InstalledGardenlet):
         self.registry.tag("v1.0.0", archive())
 
     def create(self, *, version: str = "v1.0.0", config: Object | None = None, **deployment: Any) -> None:
+        self.place.create(GARDENLETS, self.name, spec=self.spec(version=version, config=config, **deployment))
+
+    def gardenlet_object(self) -> Object:
+        """A Gardenlet to be created."""
+        meta = {"name": self.name, "namespace": GARDEN}
+        return {**GARDENLETS.type_meta, "metadata": meta, "spec": self.spec()}
+
+    def spec(self, *, version: str = "v1.0.0", config: Object | None = None, **deployment: Any) -> Object:
         seed = self.place.get(SEEDS, self.name)["spec"]
         whole = {
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
@@ -47,8 +56,7 @@ class Upgraded(InstalledGardenlet):
             "seedConfig": {"spec": seed},
             **(config or {}),
         }
-        spec = {"config": whole, "deployment": {"helm": self.chart(version), **deployment}}
-        self.place.create(GARDENLETS, self.name, spec=spec)
+        return {"config": whole, "deployment": {"helm": self.chart(version), **deployment}}
 
     def chart(self, version: str) -> Object:
         return {"ociRepository": {"ref": str(self.registry.reference(version))}}
@@ -112,5 +120,5 @@ class Upgraded(InstalledGardenlet):
             context = await gardenlet_context(garden=own, seed=seed, config=gardenlet_config(self.name))
             program = find_or_build()
             declare = partial(declare_with, helm=Helm(program=program), registry=Registry(program=program))
-            async with gardenlet_at_work(context, declare) as loops:
+            async with gardenlet_at_work(context, declare, creation.declare) as loops:
                 yield loops

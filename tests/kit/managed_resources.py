@@ -108,7 +108,7 @@ def release(cluster: Cluster, namespace: str, *, living: str = "") -> None:
     for obj in found:
         name = key(obj)
         if name.namespace.startswith(namespace):
-            path = MANAGED_RESOURCES.path(namespace=name.namespace, name=name.name)
+            path = MANAGED_RESOURCES.path_of(name)
             with suppress(NotFound):
                 cluster.api.delete(path)
                 if not living or obj["spec"].get("class") != living:

@@ -26,7 +26,6 @@ from agent.gardenlet.flow.run import run
 from agent.gardenlet.shoot.main import reconcile
 from agent.gardenlet.shoot.main.controller import declare
 from agent.gardenlet.shoot.main.tasks import cleanup
-from config.gardenlet.schema import LocalProfile
 from devcluster.api import Api
 from devcluster.garden.seed import SeedBox
 from devcluster.testing.faults import Rule
@@ -34,7 +33,7 @@ from devcluster.testing.proxy import FaultProxy
 from gardener.api.garden import SEEDS, SHOOTS
 from kit.controllers import cluster_of
 from kit.eventually import soon
-from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.meadow import NAME, SEED, TECHNICAL_ID, Meadow
 from kit.objects import decoded
 from kit.proxied import QUICK, ImpatientClient, proxied
@@ -154,7 +153,7 @@ async def roads(meadow: Meadow, directory: Path, *, seed: int = 0) -> AsyncItera
         context = await gardenlet_context(
             garden=clients[0],
             seed=clients[1],
-            config=gardenlet_config(SEED, local_profile=LocalProfile()),
+            config=gardenlet_config(SEED, **local_fields()),
             timings=QUICK,
             as_gardenlet=True,
         )

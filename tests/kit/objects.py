@@ -33,6 +33,7 @@ from kube.resources import (
     STATEFUL_SETS,
     Resource,
 )
+from kube.runtime.discovery import Discovery
 
 CONTAINERS: list[Object] = [{"name": "c", "image": "i"}]
 GIBIBYTE: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -218,17 +219,17 @@ def account(name: str, namespace: str) -> Object:
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
-class Served:
+class Served(Discovery):
     """Discovery of a cluster that serves these kinds, without one."""
 
     def __init__(self, *kinds: Resource) -> None:
-        self._kinds = kinds
+        self._listed = kinds
 
     async def find(self, api_version: str, kind: str) -> Resource:
-        for resource in self._kinds:
+        for resource in self._listed:
             if (resource.api_version, resource.kind) == (api_version, kind):
                 return resource
         raise KindNotServed(api_version, kind)
 
     async def served(self) -> tuple[Resource, ...]:
-        return self._kinds
+        return self._listed

@@ -6,6 +6,8 @@ from typing import Any
 
 from components.control_plane import Running
 from components.inputs import Inputs
+from components.results import ADDRESS, CLUSTER_IP, INFRASTRUCTURE, WORKER, Namespace, Result, Results
+from components.results import NAMESPACE as NAMESPACE_RESULT
 from components.secrets.stored import Stored
 from kube.objects import Object
 
@@ -63,7 +65,17 @@ def shoot_with(*, version: str = "1.30.1", tolerance: str = "", workers: int = 0
     }
 
 
-def inputs(shoot: Object | None = None, **known: Any) -> Inputs:
+_RESULTS: dict[str, Result[Any]] = {
+    "address": ADDRESS,
+    "cluster_ip": CLUSTER_IP,
+    "infrastructure": INFRASTRUCTURE,
+    "worker": WORKER,
+}
+
+
+def inputs(shoot: Object | None = None, *, namespace_uid: str = "", **known: Any) -> Inputs:
+    """Args: known: fields of inputs, or results of tasks as their properties call them."""
+    results = {_RESULTS[name]: known.pop(name) for name in list(known) if name in _RESULTS}
     given: dict[str, Any] = {
         "shoot": shoot or shoot_with(),
         "seed": {},
@@ -72,8 +84,8 @@ def inputs(shoot: Object | None = None, **known: Any) -> Inputs:
         "host": "api.internal",
         "running": Running.AWAKE,
         "autoscaled": True,
-        "is_local": False,
         "images": NamedImages(),
         "secrets": NamedSecrets(),
+        "results": Results({NAMESPACE_RESULT: Namespace(uid=namespace_uid), **results}),
     }
     return Inputs(**{**given, **known})

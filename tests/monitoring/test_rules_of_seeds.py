@@ -5,23 +5,27 @@ Skipped without `promtool`.
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from components.prometheus import computed
+from components import prometheus
+from gardener.api.kinds import PROMETHEUS_RULES
 from kube.objects import Object
 from kube.yaml import Dumper
 
 pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs the program promtool")
-RULES: dict[str, list[Object]] = {
-    "of-namespaces": computed.of_namespaces(),
-    "metering": computed.metering(),
-    "metered": computed.metered(),
-    "metered-by-day": computed.metered_by_day(),
-    "alerts": computed.alerts(),
-}
+
+
+def groups() -> Iterator[Object]:
+    """Groups of the rules of all servers, with names of their own."""
+    for server in prometheus.SERVERS:
+        for each in prometheus.own(server, prometheus.Values(image="i", seed="meadow")):
+            if each["kind"] == PROMETHEUS_RULES.kind:
+                (group,) = each["spec"]["groups"]
+                yield {**group, "name": f"{server}-{group['name']}"}
 
 
 def promtool(directory: Path, *arguments: str) -> None:
@@ -32,8 +36,7 @@ def promtool(directory: Path, *arguments: str) -> None:
 
 
 def test_the_rules_of_a_seed_say_what_is_used_and_what_is_wrong(tmp_path: Path) -> None:
-    groups = [{"name": name, "interval": "1m", "rules": rules} for name, rules in RULES.items()]
-    (tmp_path / "rules.yaml").write_text(yaml.dump({"groups": groups}, Dumper=Dumper, width=1000))
+    (tmp_path / "rules.yaml").write_text(yaml.dump({"groups": [*groups()]}, Dumper=Dumper, width=1000))
     shutil.copy(Path(__file__).parent / "seed" / "cases.yaml", tmp_path)
     promtool(tmp_path, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml")
     promtool(tmp_path, "test", "rules", "cases.yaml")

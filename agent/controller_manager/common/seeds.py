@@ -18,12 +18,11 @@ from gardener.garden.seeds import summed_up
 from gardener.garden.shoots import selectors_of_users
 from kube.clock import seconds_until
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import NotFound
 from kube.objects import Object, condition, mapping
 from kube.runtime.cache import Store
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import Done, RequeueAfter, Result
-from kube.runtime.status import Compute, StatusWriter
+from kube.runtime.status import StatusWriter
 
 _SOON = 0.05
 """Seconds after a limit is reached until it is exceeded."""
@@ -54,7 +53,7 @@ class SeedConditions:
                 return status
             return self._summed_up({**status, "conditions": updated})
 
-        return await self._update(seed, compute)
+        return await self._writer.update_if_exists(seed, compute)
 
     def is_summed_up(self, seed: Object) -> bool:
         """Whether the phase follows from the conditions; other writers may not update it."""
@@ -63,7 +62,7 @@ class SeedConditions:
 
     async def sum_up(self, seed: Object) -> None:
         """Correct the phase."""
-        await self._update(seed, self._summed_up)
+        await self._writer.update_if_exists(seed, self._summed_up)
 
     def _summed_up(self, status: Object) -> Object:
         return summed_up(status, has_phase=self._has_phase)
@@ -77,12 +76,6 @@ class SeedConditions:
         written = await self.write(seed, found)
         until = progressing_until(condition(written or {}, found.type) or {}, threshold=threshold)
         return Done() if until is None else RequeueAfter(seconds_until(until, self._clock(), longest=threshold) + _SOON)
-
-    async def _update(self, seed: Object, compute: Compute) -> Object | None:
-        try:
-            return await self._writer.update(seed, compute)
-        except NotFound:
-            return None
 
 
 async def is_used(client: Client, seed: str) -> bool:

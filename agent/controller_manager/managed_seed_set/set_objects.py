@@ -110,7 +110,7 @@ class SetObjects:
 
     async def retry(self, shoot: Object) -> None:
         own = key(shoot)
-        self.shoots.observe(await self.api.operate(SHOOTS, own.name, keys.OPERATION_RETRY, namespace=own.namespace))
+        self.shoots.observe(await self.api.operate(SHOOTS, own, keys.OPERATION_RETRY))
 
     async def try_to_create(self, shoot: Object) -> None:
         """Create the Shoot in a dry run.

@@ -299,7 +299,7 @@ class Reconciler:
         if again <= now:
             if keys.OPERATION not in annotations(managed_seed):
                 log.info("The certificate of the gardenlet has expired; its ManagedSeed is to be reconciled")
-                await self._api.operate(MANAGED_SEEDS, name, keys.OPERATION_RECONCILE, namespace=NAMESPACE)
+                await self._api.operate(MANAGED_SEEDS, Key(NAMESPACE, name), keys.OPERATION_RECONCILE)
             self._requested[name] = now
             again = now + _ASKED_AGAIN
         return again

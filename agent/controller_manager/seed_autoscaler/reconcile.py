@@ -128,7 +128,7 @@ class Reconciler:
             "metadata": {field: meta[field] for field in ("name", "namespace", "uid", "resourceVersion")},
             "spec": {"replicas": replicas},
         }
-        path = MANAGED_SEED_SETS.path(namespace=own.namespace, name=own.name, subresource="scale")
+        path = MANAGED_SEED_SETS.path_of(own, "scale")
         await self.inputs.client.request("PUT", path, body=scale)
 
     async def _write(self, autoscaler: Object, decision: Decision, seen: Observation | None, now: datetime) -> None:

@@ -13,7 +13,6 @@ occurrence. A conflict is no refusal: the changes are planned again.
 
 import random
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -44,7 +43,6 @@ from gardener.garden.maintenance.schedule import (
 )
 from gardener.garden.profiles import chosen_from, profile_of
 from kube.errors import (
-    AlreadyExists,
     BadRequest,
     Conflict,
     Forbidden,
@@ -179,8 +177,9 @@ class Reconciler:
     async def _carry_out(self, shoot: Object, drawn: Plan, now: datetime) -> None:
         present = shoot
         if drawn.binding is not None and bindings.is_new(drawn.binding):
-            with suppress(AlreadyExists):
-                self.credentials_bindings.observe(await self.client.create(CREDENTIALS_BINDINGS, drawn.binding))
+            made = await self.client.create_if_missing(CREDENTIALS_BINDINGS, drawn.binding)
+            if made is not None:
+                self.credentials_bindings.observe(made)
         if drawn.is_change:
             if error := await self._refusal(drawn):
                 await self._give_up(shoot, refused(error, now))
@@ -222,8 +221,8 @@ class Reconciler:
         written = await self.status.write(shoot, {"lastMaintenance": last})
         if is_asked_for(shoot):
             own, version = key(shoot), metadata(written)["resourceVersion"]
-            body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-            self.shoots.observe(await self.client.patch(SHOOTS, own, body))
+            done = {keys.OPERATION: None}
+            self.shoots.observe(await self.client.annotate(SHOOTS, own, done, resource_version=version))
 
     async def _conclude(self, present: Object, drawn: Plan) -> None:
         """Report the end, also if another writer changes the Shoot meanwhile: a later pass could not."""

@@ -84,9 +84,7 @@ class Reconciler:
     async def _retry(self, key: Key, shoot: Object) -> None:
         version = metadata(shoot)["resourceVersion"]
         try:
-            written = await self.api.operate(
-                SHOOTS, key.name, keys.OPERATION_RETRY, namespace=key.namespace, version=version
-            )
+            written = await self.api.operate(SHOOTS, key, keys.OPERATION_RETRY, version=version)
         except NotFound:
             return
         self.shoots.observe(written)

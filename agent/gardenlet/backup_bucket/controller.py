@@ -5,8 +5,9 @@ extension objects  of the same name: responses of the extension
 """
 
 from agent.gardenlet.backup_bucket.reconcile import Reconciler
+from agent.gardenlet.backups import Credentials, OperationStatus
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, OperationStatus, answers
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, answers
 from agent.gardenlet.views import backup_buckets_view, backup_entries_view
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.garden import BACKUP_BUCKETS
@@ -21,9 +22,9 @@ _EXTENSION_BUCKETS_VIEW = View(EXTENSION_BUCKETS, without_managed_fields)
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_bucket, context.garden, context.seed
     loop = ControlLoop("backupbucket", kind=BACKUP_BUCKETS, workers=settings.concurrent_syncs)
-    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_BUCKETS, clock=context.clock)
+    extensions = MirroredObjects(seed, clock=context.clock)
     is_asked = any_of(listed, changed("metadata.generation", is_deleting))
-    given = enqueue_own(always, when=is_asked, forget=mirror.forget_pauses)
+    given = enqueue_own(always, when=is_asked, forget=extensions.forget)
     buckets = loop.watch(garden.caches, backup_buckets_view(context.seed_name), given)
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name))
 
@@ -40,7 +41,10 @@ def declare(context: Context) -> ControlLoop:
         Reconciler(
             garden=garden.client,
             seed=seed.client,
-            mirror=mirror,
+            extensions=extensions,
+            credentials=Credentials(
+                garden=garden.client, seed=seed.client, recorder=context.garden_recorder, clock=context.clock
+            ),
             buckets=buckets,
             entries=entries,
             status=OperationStatus(garden.client, buckets, clock=context.clock),

@@ -11,7 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
+from agent.gardenlet.backups import NAMESPACE, Credentials, OperationStatus, error_of
+from agent.gardenlet.extension_objects.kinds import BACKUP_BUCKET
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, manifest
+from agent.gardenlet.extension_objects.questions import Question
 from agent.gardenlet.views import BY_BUCKET
 from gardener import operations
 from gardener.api.garden import BACKUP_BUCKETS, SEEDS
@@ -87,7 +90,8 @@ def generated_name(name: Key) -> Key:
 class Reconciler:
     garden: Client
     seed: Client
-    mirror: ExtensionMirror
+    extensions: MirroredObjects
+    credentials: Credentials
     buckets: Store[Object]
     entries: Store[Object]
     status: OperationStatus
@@ -97,7 +101,7 @@ class Reconciler:
     async def reconcile(self, name: Key) -> Result:
         bucket = self.buckets.get(name)
         if bucket is None:
-            self.mirror.forget_pauses(name)
+            self.extensions.forget(name)
             return Done()
         return await (self._delete(bucket) if is_deleting(bucket) else self._reconcile(bucket))
 
@@ -106,23 +110,32 @@ class Reconciler:
         bucket = await ensure_finalizer(self.garden, BACKUP_BUCKETS, bucket, GARDENER_FINALIZER)
         self.buckets.observe(bucket)
         secret = await self._credentials(bucket, kind)
-        extension, wanted = await self.mirror.find(name), desired(bucket, _copy_name(name))
-        copy = await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")), extension)
+        extension = await self._extension(name)
+        copy = await self.credentials.copy(_copy_name(name), string_map(secret.get("data")), extension)
+        question = Question(
+            kind=BACKUP_BUCKET,
+            manifest=manifest(name, desired(bucket, _copy_name(name))),
+            is_demanded=copy.is_written,
+            data_changed=copy.timestamp,
+        )
         if extension is not None and is_deleting(extension):
             await self.status.processing(bucket, kind, _STARTED)
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if isinstance(standing, Trouble):
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
-        if self.mirror.is_to_be_asked(extension, wanted, copy):
+        if extension is None or question.is_open(extension):
             await self._report(bucket, kind, standing)
-            return await self.mirror.ask_unless_paused(name, name, wanted, extension)
-        if extension is None or not has_succeeded(extension):
+            return await self.extensions.request(name, question, extension)
+        if not has_succeeded(extension):
             await self._report(bucket, kind, standing)
             return Done()  # the response triggers the next pass
-        self.mirror.forget_pauses(name)
+        self.extensions.forget(name)
         await self._succeed(bucket, kind, extension)
         return Done()
+
+    async def _extension(self, name: Key) -> Object | None:
+        return await self.seed.find(BACKUP_BUCKET.resource, name)
 
     async def _credentials(self, bucket: Object, kind: str) -> Object:
         """Return the Secret with the credentials, protected by a finalizer as long as the bucket exists.
@@ -218,28 +231,17 @@ class Reconciler:
             self.recorder.event(bucket, "Warning", "ResourceReferenced", message)
             return RequeueAfter(_USED_SECONDS)
         bucket = await self.status.processing(bucket, operations.DELETE, _DELETING)
-        extension = await self.mirror.find(name)
+        extension = await self._extension(name)
         if extension is not None:
-            await self._refresh_credentials(bucket)
-            await self.mirror.confirm_and_delete(extension)
-            extension = await self.mirror.find(name)
+            await self.credentials.refresh(bucket, secret_of(bucket), _copy_name(name))
+            await self.extensions.delete(BACKUP_BUCKET, name, live=extension)
+            extension = await self._extension(name)
         if extension is not None:
             return await self._wait_for(bucket, extension)
         await self._delete_secrets(bucket)
         await self.status.succeeded(bucket, operations.DELETE, _DELETED)
         await self._release(bucket)
         return Done()
-
-    async def _refresh_credentials(self, bucket: Object) -> None:
-        """Copy the credentials into the seed again; if the Secret in the garden is gone, keep the existing copy."""
-        name, where = key(bucket), secret_of(bucket)
-        secret = await self.garden.find(SECRETS, where)
-        if secret is not None:
-            await self.mirror.copy_secret(_copy_name(name), string_map(secret.get("data")))
-            return
-        copy = f"{NAMESPACE}/{_copy_name(name)}"
-        message = f"Secret {where} with its credentials is gone; the copy in the seed, {copy}, is used"
-        self.recorder.event(bucket, "Warning", "DeleteError", message)
 
     async def _wait_for(self, bucket: Object, extension: Object) -> Result:
         """Wait for the deletion of the extension object.
@@ -264,7 +266,7 @@ class Reconciler:
             left = await remove_finalizer(self.garden, SECRETS, live, GENERATED_SECRET_FINALIZER)
             if left is not None:
                 await self.garden.delete_if_exists(SECRETS, own, uid=uid(live))
-        await self.mirror.delete_secret(_copy_name(key(bucket)))
+        await self.credentials.delete(_copy_name(key(bucket)))
 
     async def _release(self, bucket: Object) -> None:
         """Release the BackupBucket, and the Secret with the credentials unless another bucket needs it."""

@@ -11,8 +11,9 @@ from functools import partial
 
 from agent.gardenlet.backup_entry.reconcile import Reconciler
 from agent.gardenlet.backup_entry.rules import bucket_problem, technical_id
+from agent.gardenlet.backups import Credentials, OperationStatus
 from agent.gardenlet.context import Context
-from agent.gardenlet.extension_mirror import ExtensionMirror, OperationStatus, answers, has_ended
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, answers, has_ended
 from agent.gardenlet.views import BY_BUCKET, BY_NAME, backup_buckets_view, backup_entries_view
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
@@ -40,9 +41,9 @@ _CLUSTERS_VIEW = View(CLUSTERS, resource_version, form=Form.METADATA)
 def declare(context: Context) -> ControlLoop:
     settings, garden, seed = context.config.controllers.backup_entry, context.garden, context.seed
     loop = ControlLoop("backupentry", kind=BACKUP_ENTRIES, workers=settings.concurrent_syncs)
-    mirror = ExtensionMirror(client=seed.client, resource=EXTENSION_ENTRIES, clock=context.clock)
+    extensions = MirroredObjects(seed, clock=context.clock)
     is_asked = any_of(listed, changed("metadata.generation", is_deleting))
-    given = enqueue_own(is_on(context.seed_name), when=is_asked, forget=mirror.forget_pauses)
+    given = enqueue_own(is_on(context.seed_name), when=is_asked, forget=extensions.forget)
     entries = loop.watch(garden.caches, backup_entries_view(context.seed_name), given)
 
     def of_bucket(change: Change[Object]) -> list[Key]:
@@ -58,14 +59,18 @@ def declare(context: Context) -> ControlLoop:
     def follow() -> None:
         clusters = loop.watch(seed.caches, _CLUSTERS_VIEW)
         answered = enqueue_mapped(partial(_answered, entries, clusters))
-        extensions = loop.watch(seed.caches, _EXTENSION_ENTRIES_VIEW, answered)
-        loop.watch(seed.caches, _CLUSTERS_VIEW, enqueue_mapped(partial(_seen_late, entries, extensions, clusters)))
+        mirrored = loop.watch(seed.caches, _EXTENSION_ENTRIES_VIEW, answered)
+        loop.watch(seed.caches, _CLUSTERS_VIEW, enqueue_mapped(partial(_seen_late, entries, mirrored, clusters)))
 
     loop.when_served(seed.discovery, [EXTENSION_ENTRIES, CLUSTERS], follow)
     return loop.reconciled_by(
         Reconciler(
             garden=garden.client,
-            mirror=mirror,
+            seed=seed.client,
+            extensions=extensions,
+            credentials=Credentials(
+                garden=garden.client, seed=seed.client, recorder=context.garden_recorder, clock=context.clock
+            ),
             seed_name=context.seed_name,
             settings=settings,
             entries=entries,

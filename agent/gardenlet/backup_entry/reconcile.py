@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.backup_entry import rules
-from agent.gardenlet.extension_mirror import NAMESPACE, ExtensionMirror, OperationStatus, error_of
+from agent.gardenlet.backups import Credentials, OperationStatus, error_of
+from agent.gardenlet.extension_objects.kinds import BACKUP_ENTRY
+from agent.gardenlet.extension_objects.mirroring import MirroredObjects, manifest
+from agent.gardenlet.extension_objects.questions import Question
 from agent.gardenlet.shoot_states.rules.contents import NOTHING, left_for
 from agent.gardenlet.shoot_states.saving import saved
 from config.gardenlet.controllers import BackupEntry as Settings
@@ -56,7 +59,9 @@ _OTHERS = ("Reconciliation of BackupEntry state initialized.", "Reconciliation o
 @dataclass(eq=False, kw_only=True, slots=True)
 class Reconciler:
     garden: Client
-    mirror: ExtensionMirror
+    seed: Client
+    extensions: MirroredObjects
+    credentials: Credentials
     seed_name: str
     settings: Settings
     entries: Store[Object]
@@ -71,7 +76,7 @@ class Reconciler:
         if entry is not None and rules.has_left(entry, seed=self.seed_name):
             await self._forget_seed(entry)
         if entry is None or not kind:
-            self.mirror.forget_pauses(name)
+            self.extensions.forget(name)
             return Done()
         match kind:
             case operations.DELETE:
@@ -90,8 +95,9 @@ class Reconciler:
             return Done()
         secret = await self._credentials(bucket)
         place = _extension_name(entry)
-        extension, wanted = await self.mirror.find(place), rules.desired(entry, bucket, _copy_name(entry))
-        copy = await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")), extension)
+        extension = await self._extension(place)
+        wanted = manifest(place, rules.desired(entry, bucket, _copy_name(entry)))
+        copy = await self.credentials.copy(_copy_name(entry), string_map(secret.get("data")), extension)
         standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
         if extension is not None and is_deleting(extension):
             await self.status.processing(entry, kind, started, seedName=self.seed_name)
@@ -100,19 +106,23 @@ class Reconciler:
             entry = await self.status.processing(entry, kind, started, seedName=self.seed_name)
             await self._restore(entry, wanted, extension)
             return Done()
-        is_to_be_asked = self.mirror.is_to_be_asked(extension, wanted, copy)
-        has_answered = rules.has_answered(entry, extension or {}, kind) and not is_to_be_asked
+        question = Question(
+            kind=BACKUP_ENTRY, manifest=wanted, is_demanded=copy.is_written, data_changed=copy.timestamp
+        )
+        is_open = extension is None or question.is_open(extension)
+        has_answered = rules.has_answered(entry, extension or {}, kind) and not is_open
         if isinstance(standing, Trouble):
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
             await self._report(entry, kind, standing)
-            if is_to_be_asked:
-                return await self.mirror.ask_unless_paused(key(entry), place, wanted, extension)
-            return Done()
-        self.mirror.forget_pauses(key(entry))
+            return await self.extensions.request(key(entry), question, extension) if is_open else Done()
+        self.extensions.forget(key(entry))
         entry = await self.status.succeeded(entry, kind, succeeded, seedName=self.seed_name)
         await self._restored(entry)
         return Done()
+
+    async def _extension(self, name: Key) -> Object | None:
+        return await self.seed.find(BACKUP_ENTRY.resource, name)
 
     async def _report(self, entry: Object, kind: str, standing: Answer) -> None:
         if isinstance(standing, Trouble):
@@ -161,13 +171,10 @@ class Reconciler:
 
     async def _restore(self, entry: Object, wanted: Object, extension: Object | None) -> None:
         """Restore the extension from the state that the source Seed saved; can be interrupted and repeated."""
-        place = _extension_name(entry)
-        left = NOTHING
-        if extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
-            state = await self._state(entry)
-            extension = await self.mirror.ask(place, wanted, extension, operation=OPERATION_WAIT_FOR_STATE)
-            left = left_for(state, extension)
-        await self.mirror.hand_over(extension, left, namespace=rules.technical_id(place.name))
+        is_new = extension is None or annotations(extension).get(OPERATION) == OPERATION_WAIT_FOR_STATE
+        left = left_for(await self._state(entry), {**BACKUP_ENTRY.resource.type_meta, **wanted}) if is_new else NOTHING
+        namespace = rules.technical_id(key(entry).name)
+        await self.extensions.restore(BACKUP_ENTRY, wanted, left, namespace=namespace, live=extension)
 
     async def _state(self, entry: Object) -> Object:
         """Return the `spec` of the ShootState.
@@ -200,9 +207,10 @@ class Reconciler:
         if GARDENER_FINALIZER not in finalizers(entry):
             return Done()
         started, succeeded = _TEXTS[operations.MIGRATE]
-        extension = await self.mirror.find(_extension_name(entry))
+        place = _extension_name(entry)
+        extension = await self._extension(place)
         if extension is None:
-            await self.mirror.delete_secret(_copy_name(entry))
+            await self.credentials.delete(_copy_name(entry))
             entry = await self.status.succeeded(entry, operations.MIGRATE, succeeded, seedName=None)
             await self._forget_seed(entry)
             return Done()
@@ -213,7 +221,7 @@ class Reconciler:
             return await self._has_not_left(entry, extension)
         entry = await self.status.processing(entry, operations.MIGRATE, started)
         if is_migrated(extension):
-            await self.mirror.confirm_and_delete(extension)
+            await self.extensions.delete(BACKUP_ENTRY, place, live=extension)
             return RequeueAfter(_GOES_SECONDS)
         if last.get("type") == operations.DELETE:
             if error := text(last_error(extension).get("description")):
@@ -221,7 +229,7 @@ class Reconciler:
             return RequeueAfter(_GOES_SECONDS)
         is_asked = annotations(extension).get(OPERATION) == OPERATION_MIGRATE or last.get("type") == operations.MIGRATE
         if not is_asked:
-            await self.mirror.annotate(extension, await self.mirror.kick(OPERATION_MIGRATE, extension))
+            await self.extensions.migrate(BACKUP_ENTRY, place, live=extension)
         return Done()
 
     async def _forget_seed(self, entry: Object) -> None:
@@ -259,11 +267,11 @@ class Reconciler:
         if bucket is None:
             return Done()
         place = _extension_name(entry)
-        extension = await self.mirror.find(place)
+        extension = await self._extension(place)
         if extension is not None:
-            await self._refresh_credentials(entry, bucket)
-            await self.mirror.confirm_and_delete(extension)
-            extension = await self.mirror.find(place)
+            await self.credentials.refresh(entry, rules.credentials_of(bucket), _copy_name(entry))
+            await self.extensions.delete(BACKUP_ENTRY, place, live=extension)
+            extension = await self._extension(place)
         if extension is not None and (error := last_error(extension)):
             reported = text(error.get("description"))
             self.recorder.event(entry, "Warning", "DeleteError", reported)
@@ -272,21 +280,10 @@ class Reconciler:
         if extension is not None:
             await self.status.processing(entry, operations.DELETE, started)
             return RequeueAfter(_GOES_SECONDS)
-        await self.mirror.delete_secret(_copy_name(entry))
+        await self.credentials.delete(_copy_name(entry))
         entry = await self.status.succeeded(entry, operations.DELETE, succeeded)
         await remove_finalizer(self.garden, BACKUP_ENTRIES, entry, GARDENER_FINALIZER)
         return Done()
-
-    async def _refresh_credentials(self, entry: Object, bucket: Object) -> None:
-        """Copy the credentials into the seed again; if the Secret in the garden is gone, keep the existing copy."""
-        where = rules.credentials_of(bucket)
-        secret = await self.garden.find(SECRETS, where)
-        if secret is not None:
-            await self.mirror.copy_secret(_copy_name(entry), string_map(secret.get("data")))
-            return
-        copy = f"{NAMESPACE}/{_copy_name(entry)}"
-        message = f"Secret {where} with the credentials is gone; the copy in the seed, {copy}, is used"
-        self.recorder.event(entry, "Warning", "DeleteError", message)
 
 
 def _copy_name(entry: Object) -> str:

@@ -7,7 +7,6 @@
     bootstrap_credentials   removal of the credentials of the first request
     entrance                all of this, in order, at the start
     registration            the Seed in the garden, and its namespace
-    self_upgrade            the Gardenlet that upgrades this process, if requested
     left_over_operations    unfinished operations of a predecessor are marked as aborted
     rotation                keeps running: renews the certificate, follows the kubeconfig and the garden's CA
 

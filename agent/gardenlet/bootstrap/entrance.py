@@ -1,6 +1,6 @@
 """Steps into the garden; a process that died may have completed any number of them."""
 
-from agent.gardenlet.bootstrap import seed_configuration, self_upgrade
+from agent.gardenlet.bootstrap import seed_configuration
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.bootstrap_credentials import finish
 from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
@@ -37,6 +37,5 @@ async def _enter(access: GardenAccess, configured: Object) -> Rotation:
     access.credentials.is_entering = False
     await finish(access, garden)
     registered = await Registration(garden=garden, seed=seed, configured=configured, pace=pace).register()
-    await self_upgrade.hand_over(garden=garden, seed=seed, pace=pace)
     await LeftOverOperations(garden=garden, seed_name=access.seed_name, pace=pace).abort()
     return Rotation(access=access, kubeconfig=kubeconfig, seed=registered)

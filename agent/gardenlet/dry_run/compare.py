@@ -108,7 +108,7 @@ class Components:
         for obj in (each for objects in self.recorded.desired.values() for each in objects):
             kind = text(obj.get("apiVersion")), text(obj.get("kind"))
             if kind not in resources:
-                resources[kind] = await self._served(*kind)
+                resources[kind] = await self.discovery.kind_if_served(*kind)
         kinds = self.recorded.kinds.union(each for each in resources.values() if each is not None)
         await for_each(self._list, sorted(kinds, key=lambda each: (each.group, each.plural)))
         wanted = [(owner, obj) for owner, objects in self.recorded.desired.items() for obj in objects]
@@ -117,12 +117,6 @@ class Components:
         found += [each for each in changes if each is not None]
         found += self._unwanted({(kind, key(obj)) for _, obj in wanted for kind in [_kind_of(obj)]})
         return await self._shown(found)
-
-    async def _served(self, api_version: str, kind: str) -> Resource | None:
-        try:
-            return await self.discovery.find(api_version, kind)
-        except KindNotServed:
-            return None
 
     async def _list(self, resource: Resource) -> None:
         namespace = self.namespace if resource.namespaced else ""

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 from gardener.api import druid, extensions
 from gardener.error_codes import codes_in
-from gardener.extension_contract import Answer, Pending, Ready, Trouble, answer_of, observed_generation
+from gardener.extension_contract import (
+    Answer,
+    Pending,
+    Ready,
+    Trouble,
+    answer_of,
+    needs_kick,
+    needs_repeated_kick,
+    observed_generation,
+)
 from gardener.keys import OPERATION, TIMESTAMP
 from kube.objects import Object, annotations, integer, is_deleting, mapping, mappings, metadata, spec, text
 from kube.resources import Resource
@@ -43,33 +52,47 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     return Ready()
 
 
+def _always(_: Object, **__: object) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A kind of extension objects. Durations are in seconds.
 
     Attributes:
-        is_always_asked: whether to send a request even if nothing changed.
+        needs_request: whether an object that exists needs a request; arguments as of `needs_kick`.
         severe: duration after which an uninterrupted error is final.
         longest: time limit of a response or a deletion.
         answer: evaluates the status.
     """
 
     resource: Resource
-    is_always_asked: bool = True
+    needs_request: Callable[..., bool] = _always
     severe: float = 30.0
     longest: float = 3 * _MINUTE
     answer: Callable[..., Answer] = answer_of
 
 
-BACKUP_ENTRY = Kind(resource=extensions.BACKUP_ENTRIES, is_always_asked=False, longest=10 * _MINUTE)
+BACKUP_BUCKET = Kind(resource=extensions.BACKUP_BUCKETS, needs_request=needs_repeated_kick)
+BACKUP_ENTRY = Kind(resource=extensions.BACKUP_ENTRIES, needs_request=needs_repeated_kick, longest=10 * _MINUTE)
+BASTION = Kind(resource=extensions.BASTIONS, needs_request=needs_repeated_kick)
 CONTAINER_RUNTIME = Kind(resource=extensions.CONTAINER_RUNTIMES)
 CONTROL_PLANE = Kind(resource=extensions.CONTROL_PLANES)
-DNS_RECORD = Kind(resource=extensions.DNS_RECORDS, is_always_asked=False, severe=15.0, longest=2 * _MINUTE)
+DNS_RECORD = Kind(resource=extensions.DNS_RECORDS, needs_request=needs_kick, severe=15.0, longest=2 * _MINUTE)
 ETCD = Kind(resource=druid.ETCDS, severe=3 * _MINUTE, longest=5 * _MINUTE, answer=etcd_answer)
 EXTENSION = Kind(resource=extensions.EXTENSIONS)
 INFRASTRUCTURE = Kind(
-    resource=extensions.INFRASTRUCTURES, is_always_asked=False, severe=3 * _MINUTE, longest=10 * _MINUTE
+    resource=extensions.INFRASTRUCTURES, needs_request=needs_kick, severe=3 * _MINUTE, longest=10 * _MINUTE
 )
 NETWORK = Kind(resource=extensions.NETWORKS)
 OPERATING_SYSTEM_CONFIG = Kind(resource=extensions.OPERATING_SYSTEM_CONFIGS)
 WORKER = Kind(resource=extensions.WORKERS, longest=10 * _MINUTE)
+OF_SHOOTS = {
+    each.resource: each
+    for each in (
+        *(CONTAINER_RUNTIME, CONTROL_PLANE, DNS_RECORD, EXTENSION),
+        *(INFRASTRUCTURE, NETWORK, OPERATING_SYSTEM_CONFIG, WORKER),
+    )
+}
+"""Kinds of `extensions.OF_SHOOTS`."""

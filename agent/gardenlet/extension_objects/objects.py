@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from agent.gardenlet.extension_mirror import ExtensionMirror
 from agent.gardenlet.extension_objects.kinds import Kind
 from agent.gardenlet.extension_objects.questions import Question, bounded
 from agent.gardenlet.shoot_states.rules.contents import Left
@@ -20,16 +19,20 @@ from gardener.extension_contract import (
     answered_error,
     is_migrated,
     kick,
+    pause_before_kick,
     pending,
+    timestamp,
 )
 from kube.clock import format_duration
 from kube.differences import merge_patch
 from kube.errors import AlreadyExists, Conflict
-from kube.objects import Key, Object, annotations, held_by, is_deleting, key, mapping, metadata, spec, uid
+from kube.objects import Key, Object, annotations, held_by, is_deleting, key, mapping, metadata, spec, text, uid
+from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError, TerminalError
 from kube.runtime.waiting import NotInTimeError, Waiting
 
+_REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 _ABSENT = "it does not exist"
 _ATTEMPTS = 5
 """Attempts to write an object whose status another client writes at the same time."""
@@ -90,7 +93,6 @@ class ExtensionObjects:
         *,
         is_demanded: bool = False,
         operation: str = keys.OPERATION_RECONCILE,
-        data_changed: str = "",
         live: Object | None = None,
         is_absent: bool = False,
     ) -> Asked:
@@ -101,7 +103,6 @@ class ExtensionObjects:
             manifest: desired object.
             is_demanded: see `Question`.
             operation: likewise.
-            data_changed: likewise.
             live: the object as just read; None to read it, unless `is_absent` is set.
             is_absent: whether there is most probably none.
 
@@ -109,20 +110,22 @@ class ExtensionObjects:
             ReconcileError: it is too large, or other clients keep writing it.
             ExtensionError: an object of this name is being deleted, and does not go.
         """
-        question = Question(
-            kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded, data_changed=data_changed
-        )
-        name, read = key(manifest), live
+        question = Question(kind=kind, manifest=manifest, operation=operation, is_demanded=is_demanded)
+        return await self.send(question, live=live, is_absent=is_absent)
+
+    async def send(self, question: Question, *, live: Object | None = None, is_absent: bool = False) -> Asked:
+        """Write the object of a request, and send it if it is open. Arguments and errors as of `deploy`."""
+        kind, name, read = question.kind, key(question.manifest), live
 
         async def ask(*, is_last: bool) -> Asked:
             nonlocal read, is_absent
             live = None if is_absent else await self._living(kind, name, read)
             read, is_absent = None, False
             if live is None:
-                requested = await self._mirror(kind).kick(operation, None)
+                requested = await self._kick(question.operation, None)
                 await self._client.create(kind.resource, question.body(None, requested))
             elif question.is_open(live):
-                requested = await self._mirror(kind).kick(operation, live)
+                requested = await self._kick(question.operation, live)
                 body = question.body(live, requested)
                 # A failing extension may write its status faster than this request completes.
                 await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
@@ -161,13 +164,16 @@ class ExtensionObjects:
 
         return await self._although_others_write(kind, name, ask)
 
-    async def restore(self, kind: Kind, manifest: Object, left: Left, *, live: Object | None = None) -> Asked:
+    async def restore(
+        self, kind: Kind, manifest: Object, left: Left, *, namespace: str = "", live: Object | None = None
+    ) -> Asked:
         """Request a restoration from the state of another seed.
 
         Args:
             kind: the kind of the object.
             manifest: as for `deploy`.
             left: its state, and the objects to which it refers.
+            namespace: that of these objects; empty: that of the object.
             live: the object as just read; None to read it.
 
         Raises:
@@ -182,19 +188,25 @@ class ExtensionObjects:
         await self.deploy(kind, manifest, is_demanded=True, operation=keys.OPERATION_WAIT_FOR_STATE, live=live)
         live = await self._client.get(kind.resource, name)
         bounded({**live, "status": {**mapping(live.get("status")), **left.status}})
-        requested = await self._mirror(kind).hand_over(live, left, namespace=name.namespace)
-        return Asked(kind, name, requested[keys.TIMESTAMP])
+        if _waits_for_state(live):
+            for each in left.objects:
+                placed = {**each, "metadata": {**metadata(each), "namespace": namespace or name.namespace}}
+                await self._client.create_if_missing(_REFERRED[text(each.get("kind"))], placed)
+            if left.status:
+                await self._client.patch(kind.resource, name, {"status": left.status}, subresource="status")
+        return await self._request(kind, live, keys.OPERATION_RESTORE)
 
-    async def migrate(self, kind: Kind, name: Key) -> Asked | None:
-        """Request a migration unless it is done; None if there is no object."""
-        live = await self._waiting.find(kind.resource, name)
+    async def migrate(self, kind: Kind, name: Key, *, live: Object | None = None) -> Asked | None:
+        """Request a migration unless it is done; None if there is no object.
+
+        `live` is the object as just read; None to read it.
+        """
+        live = live or await self._waiting.find(kind.resource, name)
         if live is None:
             return None
         if is_migrated(live):
             return Asked(kind, name, "")
-        requested = await self._mirror(kind).kick(keys.OPERATION_MIGRATE, live)
-        await self._mirror(kind).annotate(live, requested)
-        return Asked(kind, name, requested[keys.TIMESTAMP])
+        return await self._request(kind, live, keys.OPERATION_MIGRATE)
 
     async def delete(self, kind: Kind, name: Key, *, live: Object | None = None) -> str:
         """Confirm and request the deletion; return the uid of the object, empty if there is none.
@@ -204,8 +216,23 @@ class ExtensionObjects:
         live = live or await self._waiting.find(kind.resource, name)
         if live is None:
             return ""
-        await self._mirror(kind).confirm_and_delete(live)
+        if not is_deleting(live):
+            confirmed = {keys.CONFIRM_DELETION: "true", keys.TIMESTAMP: timestamp(self._clock())}
+            await self._client.annotate(kind.resource, name, confirmed, uid=uid(live))
+            await self._client.delete_if_exists(kind.resource, name, uid=uid(live))
         return uid(live)
+
+    async def _request(self, kind: Kind, live: Object, operation: str) -> Asked:
+        """Request an operation without changing the spec."""
+        requested = await self._kick(operation, live)
+        await self._client.annotate(kind.resource, key(live), requested, uid=uid(live))
+        return Asked(kind, key(live), requested[keys.TIMESTAMP])
+
+    async def _kick(self, operation: str, live: Object | None) -> dict[str, str]:
+        """Return the annotations that trigger an operation; wait if the last response is from the current second."""
+        if pause := pause_before_kick(live or {}, now=self._clock()):
+            await self._sleep(pause)
+        return kick(operation, now=self._clock(), live=live)
 
     async def _living(self, kind: Kind, name: Key, live: Object | None) -> Object | None:
         """Return the object; wait until one that is being deleted is gone, and return None."""
@@ -228,9 +255,6 @@ class ExtensionObjects:
             except (Conflict, AlreadyExists):
                 continue
         raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
-
-    def _mirror(self, kind: Kind) -> ExtensionMirror:
-        return ExtensionMirror(client=self._client, resource=kind.resource, clock=self._clock, sleep=self._sleep)
 
     # --- responses
 

@@ -7,7 +7,6 @@ import orjson
 
 from agent.gardenlet.extension_objects.kinds import Kind
 from gardener import keys
-from gardener.extension_contract import needs_kick
 from kube.objects import Object, annotations, key, labels, metadata, spec
 from kube.runtime.controller import ReconcileError
 
@@ -40,8 +39,7 @@ class Question:
             or not labels(self.manifest).items() <= labels(live).items()
             or not annotations(self.manifest).items() <= annotations(live).items()
         )
-        is_asked_anyway = self.kind.is_always_asked or self.is_demanded
-        return is_asked_anyway or needs_kick(
+        return self.is_demanded or self.kind.needs_request(
             live, spec_changed=is_new, operation=self.operation, data_changed=self.data_changed
         )
 

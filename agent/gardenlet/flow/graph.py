@@ -16,7 +16,10 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Generic, TypeVar
+from itertools import product
+from typing import Any, Generic, TypeVar
+
+from components.results import Result
 
 O = TypeVar("O")  # noqa: E741 - the operation: the input of a flow's tasks
 _STEP = re.compile(r"[^:]*\b\d{1,3} %$")
@@ -45,11 +48,15 @@ class Task(Generic[O]):
     """ID that other tasks of the table refer to."""
     name: str
     """Name for users: in descriptions, in errors, and as `taskID`."""
-    run: Callable[[O], Awaitable[None]]
+    run: Callable[[O], Awaitable[Any]]
     after: Collection[str] = ()
     unless: Callable[[O], bool] | None = None
     """Whether to skip the task."""
     retry: Retry = Retry()
+    provides: Result[Any] | None = None
+    """Result of `run`, for later tasks."""
+    reads: Collection[Result[Any]] = ()
+    """Results of earlier tasks; its own one if it updates that."""
 
 
 class GraphError(ValueError):
@@ -94,6 +101,35 @@ def _problems(tasks: Sequence[Task[O]]) -> Iterator[str]:
             TopologicalSorter({task.id: task.after for task in tasks}).prepare()
         except CycleError as error:
             yield f"tasks wait for each other: {' -> '.join(reversed(error.args[1]))}"
+        else:
+            yield from _problems_of_results(tasks)
+
+
+def _problems_of_results(tasks: Sequence[Task[O]]) -> Iterator[str]:
+    """Problems of order: no task may provide a result while another one provides or reads it."""
+    before = _predecessors(tasks)
+
+    def in_order(one: Task[O], other: Task[O]) -> bool:
+        return one is other or one.id in before[other.id] or other.id in before[one.id]
+
+    for result in dict.fromkeys(each.provides for each in tasks if each.provides is not None):
+        providers = [each for each in tasks if each.provides is result]
+        readers = [each for each in tasks if result in each.reads and each not in providers]
+        for provider, other in product(providers, [*providers, *readers]):
+            if not in_order(provider, other):
+                yield f"task {other.id!r} has no order with {provider.id!r}, which provides {result.name!r}"
+        for each in readers:
+            if before[each.id].isdisjoint(provider.id for provider in providers):
+                yield f"task {each.id!r} reads {result.name!r} before it is provided"
+
+
+def _predecessors(tasks: Sequence[Task[O]]) -> dict[str, set[str]]:
+    """Direct and indirect predecessors of each task."""
+    after = {each.id: each.after for each in tasks}
+    found = dict[str, set[str]]()
+    for each in TopologicalSorter(after).static_order():
+        found[each] = set(after[each]).union(*(found[one] for one in after[each]))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

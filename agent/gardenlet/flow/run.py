@@ -16,12 +16,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 
 import structlog
 
 from agent.gardenlet.flow.graph import Graph, O, Snapshot, Task, TaskFailure, Walk
 from agent.gardenlet.flow.record import FlowRecords, Recording, Subject
 from agent.gardenlet.metrics import gardenlet_flow_duration_seconds, gardenlet_flow_task_duration_seconds
+from components.results import Results, only
 from gardener.flow_reports import State
 from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
@@ -35,6 +37,7 @@ _UNWIND_SECONDS = (3.0, 1.0)
 
 Sleep = Callable[[float], Awaitable[None]]
 Note = Callable[[str, str], None]
+_Execute = Callable[[Task[O]], Awaitable[None]]
 _place: ContextVar[tuple[Recording, str, Note] | None] = ContextVar("place", default=None)
 """The record of the flow, the task in which this code runs, and a function that takes a task and its reason to wait."""
 
@@ -97,6 +100,7 @@ async def run(
     graph: Graph[O],
     operation: O,
     *,
+    results: Results | None = None,
     on_change: Callable[[Snapshot], None] = lambda _: None,
     failed_before: Collection[str] = (),
     limit: float | None = None,
@@ -105,8 +109,8 @@ async def run(
 ) -> None:
     """Run a flow until all tasks have succeeded; `on_change` is called whenever tasks have started or ended.
 
-    `failed_before` has the names of the tasks that failed in the previous run, `limit` the time limit in seconds, and
-    `record` the destination and the object of the record.
+    `results` receives those of the tasks, `failed_before` has the names of the tasks that failed in the previous run,
+    `limit` the time limit in seconds, and `record` the destination and the object of the record.
 
     Raises:
         FlowFailed: tasks failed.
@@ -116,11 +120,12 @@ async def run(
     walk = Walk(graph, left_out=left_out, failed_before=failed_before)
     records, subject = record or (FlowRecords(), Subject("", Key("", "")))
     recording = records.begin(subject, graph, left_out)
+    execute = partial(carry_out, operation, results or Results())
     state = State.CANCELED
     time = asyncio.timeout(limit)
     try:
         async with time:
-            await _walk(walk, operation, recording, on_change=on_change, sleep=sleep)
+            await _walk(walk, execute, recording, on_change=on_change, sleep=sleep)
         state = State.FAILED if walk.snapshot().failures else State.SUCCEEDED
     except TimeoutError:
         if limit is None or not time.expired():
@@ -135,7 +140,7 @@ async def run(
 
 
 async def _walk(
-    walk: Walk[O], operation: O, recording: Recording, *, on_change: Callable[[Snapshot], None], sleep: Sleep
+    walk: Walk[O], execute: _Execute[O], recording: Recording, *, on_change: Callable[[Snapshot], None], sleep: Sleep
 ) -> None:
     running: dict[asyncio.Task[None], Task[O]] = {}
 
@@ -147,7 +152,7 @@ async def _walk(
         while True:
             for task in walk.start():
                 recording.start(task.id)
-                attempt = _attempt(task, operation, recording, note, sleep=sleep)
+                attempt = _attempt(task, execute, recording, note, sleep=sleep)
                 running[asyncio.create_task(attempt, name=task.name)] = task
             on_change(walk.snapshot())
             if not running:
@@ -168,12 +173,20 @@ def _record(recording: Recording, flow: str, task: Task[O], failure: TaskFailure
     gardenlet_flow_task_duration_seconds.labels(flow=flow, task=task.id).observe(seconds)
 
 
-async def _attempt(task: Task[O], operation: O, recording: Recording, note: Note, *, sleep: Sleep) -> None:
+async def carry_out(operation: O, results: Results, task: Task[O]) -> None:
+    """Run a task once, and keep its result."""
+    with only(task.reads):
+        result = await task.run(operation)
+    if task.provides is not None:
+        results.provide(task.provides, result)
+
+
+async def _attempt(task: Task[O], execute: _Execute[O], recording: Recording, note: Note, *, sleep: Sleep) -> None:
     """Run a task, with retries if they may help, and raise the error of the last attempt."""
     _place.set((recording, task.id, note))
     for _ in range(task.retry.pauses):
         try:
-            return await task.run(operation)
+            return await execute(task)
         except (KubeError, ReconcileError, OSError) as error:
             # A task may convert its cancellation to an error.
             if isinstance(error, TerminalError | TimedOut | NotInTimeError) or _is_cancelled():
@@ -182,7 +195,7 @@ async def _attempt(task: Task[O], operation: O, recording: Recording, note: Note
             recording.retry(task.id, str(error))
         with waits():
             await sleep(task.retry.every)
-    return await task.run(operation)
+    return await execute(task)
 
 
 def _failure(task: Task[O], ended: asyncio.Task[None]) -> TaskFailure | None:

@@ -101,7 +101,7 @@ class Credentials:
             (CLUSTER_ROLE_BINDINGS, bootstrap.binding(owner)),
         ):
             await client.create_if_missing(resource, obj)
-        path = SERVICE_ACCOUNTS.path(namespace=where.namespace, name=where.name, subresource="token")
+        path = SERVICE_ACCOUNTS.path_of(where, "token")
         body = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from gardener.keys import REFERENCE_PREFIX
 from kube.differences import content_hash
-from kube.errors import KindNotServed
 from kube.merge import MergeOptions, with_kept_fields
 from kube.objects import Key, Object, annotations, integer, key, labels, mapping, metadata, text, uid
 from kube.packing import digest
@@ -138,11 +137,7 @@ class Target:
         for resource in _KINDS.values():
             namespace = NAMESPACE if resource in _NAMESPACED else ""
             selection = Selection(namespace=namespace, label_selector=_LABELS)
-            try:
-                found = await self.client.list(resource, selection, form=Form.METADATA)
-            except KindNotServed:
-                continue
-            for obj in found:
+            for obj in await self.discovery.list_if_served(resource, selection, form=Form.METADATA):
                 left.append(f"{resource.kind} {key(obj).name}")
                 await self.client.delete_if_exists(resource, Key(namespace, key(obj).name), uid=uid(obj))
         return left

@@ -23,7 +23,7 @@ from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
-from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
@@ -130,9 +130,8 @@ class Reconciler:
         return RequeueAfter(self.settings.sync_period)
 
     async def _forget_operation(self, managed_seed: Object) -> None:
-        meta = {"uid": metadata(managed_seed)["uid"], "annotations": {keys.OPERATION: None}}
-        name = key(managed_seed)
-        live = await self.context.garden.client.patch(MANAGED_SEEDS, name, {"metadata": meta})
+        client, done = self.context.garden.client, {keys.OPERATION: None}
+        live = await client.annotate(MANAGED_SEEDS, key(managed_seed), done, uid=uid(managed_seed))
         self.managed_seeds.observe(live)
 
     # --- deletion

@@ -1,1 +1,1 @@
-"""The Gardenlet: this gardenlet updates itself from its object."""
+"""The Gardenlet: `creation` creates the object of this gardenlet, `controller` upgrades this gardenlet from it."""

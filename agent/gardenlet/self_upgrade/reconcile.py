@@ -22,7 +22,7 @@ from gardener import conditions, keys, operations
 from gardener.api.garden import GARDENLETS, SEEDS
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
+from kube.objects import Key, Object, annotations, is_deleting, key, mapping, spec, text, uid
 from kube.paths import mapping_at
 from kube.resources import PODS
 from kube.runtime.cache import Store
@@ -150,9 +150,8 @@ class Reconciler:
         return image_of_container(own, NAME) if own is not None else ""
 
     async def _forget_operation(self, gardenlet: Object) -> None:
-        name, meta = key(gardenlet), {"uid": metadata(gardenlet)["uid"], "annotations": {keys.OPERATION: None}}
-        live = await self.context.garden.client.patch(GARDENLETS, name, {"metadata": meta})
-        self.gardenlets.observe(live)
+        client, done = self.context.garden.client, {keys.OPERATION: None}
+        self.gardenlets.observe(await client.annotate(GARDENLETS, key(gardenlet), done, uid=uid(gardenlet)))
 
     # --- Events and status
 

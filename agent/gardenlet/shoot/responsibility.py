@@ -1,6 +1,9 @@
 """Responsibility for a Shoot: only one Seed acts and reports. Its gardenlet stops as soon as another Seed, or a
 replacement of this one, takes over.
 
+It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, or the
+Shoot is deleted: with the previous ones, a program may never start, and the change may be the correction.
+
 Each operation starts with a write of the status, which the API server refuses if the Shoot has changed since it was
 read. A running operation is cancelled by the event that reports the change.
 """
@@ -10,9 +13,12 @@ from collections.abc import Awaitable, Callable
 
 from gardener import operations
 from gardener.garden.shoots import is_on, operation_of
-from kube.objects import Object, key
+from kube.objects import Object, is_deleting, key, uid
+from kube.paths import at
 from kube.runtime.cache import Change, Store
 from kube.runtime.status import Overtaken
+
+_APPLYING = frozenset({operations.CREATE, operations.RECONCILE})
 
 
 def is_to_be_restored(shoot: Object) -> bool:
@@ -20,11 +26,19 @@ def is_to_be_restored(shoot: Object) -> bool:
     return operation_of(shoot) == operations.RESTORE
 
 
+def _has_other_settings(shoot: Object, operated: Object) -> bool:
+    """Whether the control plane has other settings than those that the operation applies, or has to go."""
+    if operation_of(operated) not in _APPLYING or uid(shoot) != uid(operated):
+        return False
+    return is_deleting(shoot) or bool(at(shoot, "spec", "kubernetes") != at(operated, "spec", "kubernetes"))
+
+
 async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
-    """Run until done, or until this Seed loses responsibility.
+    """Run until done, or until this Seed loses responsibility, or has to apply other settings.
 
     Raises:
-        Overtaken: another Seed is responsible now, or this one has to restore the Shoot; `run` was cancelled.
+        Overtaken: another Seed is responsible now, or this one has to restore the Shoot, or to apply other settings;
+            `run` was cancelled.
         Exception: raised by `run`.
     """
     left, is_here = asyncio.Event(), is_on(seed)
@@ -33,6 +47,8 @@ async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callabl
         if change.key != key(shoot) or change.new is None:
             return
         if not is_here(change.new) or (is_to_be_restored(change.new) and not is_to_be_restored(shoot)):
+            left.set()
+        if _has_other_settings(change.new, shoot):
             left.set()
 
     unsubscribe = shoots.subscribe(note)

@@ -15,23 +15,14 @@ from gardener.garden.shoot_states import names_of_parts
 from gardener.garden.shoots import workers
 from gardener.keys import CONFIRM_DELETION, TIMESTAMP
 from kube.clock import format_time
-from kube.errors import KindNotServed, NotFound
+from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, key, metadata, spec, text, uid
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import CONFIG_MAPS, SECRETS
 from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
+from process.clusters import Cluster
 
-_KINDS = (
-    extensions.CONTAINER_RUNTIMES,
-    extensions.CONTROL_PLANES,
-    extensions.DNS_RECORDS,
-    extensions.EXTENSIONS,
-    extensions.INFRASTRUCTURES,
-    extensions.NETWORKS,
-    extensions.OPERATING_SYSTEM_CONFIGS,
-    extensions.WORKERS,
-)
 _REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 
 
@@ -60,38 +51,26 @@ class Saved:
         return annotations(self.parts[0]).get(TIMESTAMP, "") if self.parts else ""
 
 
-async def living(seed: Client, shoot: Object) -> Object:
+async def living(seed: Cluster, shoot: Object) -> Object:
     """Return the `spec` of a ShootState for the live objects in the seed."""
     namespace = text(at(shoot, "status", "technicalID"))
-    secrets = await seed.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
-    found = [each for kind in _KINDS for each in await _all(seed, kind, namespace)]
-    found += await _backup_entry(seed, f"{namespace}--{text(at(shoot, 'status', 'uid'))}")
+    in_namespace, discovery = Selection(namespace=namespace), seed.discovery
+    secrets = await seed.client.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
+    found = [each for kind in extensions.OF_SHOOTS for each in await discovery.list_if_served(kind, in_namespace)]
+    backup = await discovery.find_if_served(
+        extensions.BACKUP_ENTRIES, f"{namespace}--{text(at(shoot, 'status', 'uid'))}"
+    )
+    found += [] if backup is None else [backup]
     data = {}
     for extension in found:
         for _, reference in contents.references(extension):
-            if (obj := await _referred(seed, reference, namespace)) is not None:
+            if (obj := await _referred(seed.client, reference, namespace)) is not None:
                 data[f"{obj['kind']}/{key(obj).name}"] = contents.referenced(obj)
     machines = None
     if workers(spec(shoot)):
         kinds = (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES)
-        machines = contents.machines(*[await _all(seed, each, namespace) for each in kinds])
+        machines = contents.machines(*[await discovery.list_if_served(each, in_namespace) for each in kinds])
     return contents.state(secrets=secrets, extensions=found, data=data, machines=machines)
-
-
-async def _all(seed: Client, kind: Resource, namespace: str) -> list[Object]:
-    try:
-        return await seed.list(kind, Selection(namespace=namespace))
-    except KindNotServed:
-        return []
-
-
-async def _backup_entry(seed: Client, name: str) -> list[Object]:
-    """BackupEntry of the Shoot, which is not namespaced."""
-    try:
-        found = await seed.find(extensions.BACKUP_ENTRIES, name)
-    except KindNotServed:
-        return []
-    return [] if found is None else [found]
 
 
 async def _referred(seed: Client, reference: Object, namespace: str) -> Object | None:
@@ -168,8 +147,6 @@ async def forget(garden: Client, shoot: Key) -> None:
 
 
 async def _delete(garden: Client, live: Object) -> None:
-    name = key(live)
-    body: Object = {"metadata": {"uid": uid(live), "annotations": {CONFIRM_DELETION: "true"}}}
     with suppress(NotFound):
-        await garden.patch(SHOOT_STATES, name, body)
-        await garden.delete(SHOOT_STATES, name, uid=uid(live))
+        await garden.annotate(SHOOT_STATES, key(live), {CONFIRM_DELETION: "true"}, uid=uid(live))
+        await garden.delete(SHOOT_STATES, key(live), uid=uid(live))

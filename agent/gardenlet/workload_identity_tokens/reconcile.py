@@ -23,7 +23,7 @@ from agent.gardenlet.workload_identity_tokens.urgency import Due
 from gardenapi.api import GardenApi, Token
 from gardener import keys
 from kube.clock import format_time
-from kube.errors import KubeError, NotFound, ServerFailure, TooManyRequests, Unreachable
+from kube.errors import KubeError, ServerFailure, TooManyRequests, Unreachable
 from kube.objects import Key, Object
 from kube.resources import SECRETS
 from kube.runtime.cache import Store
@@ -143,9 +143,8 @@ class Reconciler:
             },
             "data": {TOKEN: encoded(token.text)},
         }
-        try:
-            written = await self.seed.patch(SECRETS, key, body)
-        except NotFound:
+        written = await self.seed.patch_if_exists(SECRETS, key, body)
+        if written is None:
             return 0.0
         self.secrets.observe(written)
         return after.total_seconds()

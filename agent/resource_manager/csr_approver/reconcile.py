@@ -30,7 +30,7 @@ from agent.resource_manager.csr_approver.rules import (
 from gardener import keys
 from gardener.api.kinds import MACHINES
 from kube.clock import parse_time, utc_now
-from kube.errors import Conflict, KindNotServed, KubeError, NotFound
+from kube.errors import Conflict, KubeError, NotFound
 from kube.names import dns_subdomain_problems, label_value_problems
 from kube.objects import Key, Object, labels, metadata
 from kube.resources import CERTIFICATE_SIGNING_REQUESTS, NODES
@@ -87,14 +87,13 @@ async def warn_without_machines(discovery: Discovery, namespace: str | None) -> 
     if namespace is None:
         return
     try:
-        await discovery.find(MACHINES.api_version, MACHINES.kind)
-    except KindNotServed:
-        log.error(
-            "The source cluster has no Machines, so no request can be decided;"
-            " correct controllers.csrApprover.machineNamespace or the source cluster",
-            namespace=namespace,
-            kind=f"{MACHINES.api_version} {MACHINES.kind}",
-        )
+        if not await discovery.is_served(MACHINES):
+            log.error(
+                "The source cluster has no Machines, so no request can be decided;"
+                " correct controllers.csrApprover.machineNamespace or the source cluster",
+                namespace=namespace,
+                kind=f"{MACHINES.api_version} {MACHINES.kind}",
+            )
     except KubeError as error:
         log.info("It is not known yet whether the source cluster has Machines", error=str(error))
 

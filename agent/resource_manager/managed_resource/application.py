@@ -49,7 +49,6 @@ from kube.apply.application import computed
 from kube.apply.live_objects import LiveObjects
 from kube.differences import dropped_fields, is_drifted, needs_update
 from kube.errors import (
-    AlreadyExists,
     Conflict,
     Invalid,
     KindNotServed,
@@ -484,7 +483,7 @@ class Application(base.Application):
             ApplyError: always, with the result.
         """
         text, error_text = self._wanted.text, self._options.owner.identity.error_text
-        if not may_be_replaced(merged, error.causes):
+        if not may_be_replaced(merged, error):
             raise error
         try:
             policy = propagation_policy(merged, resource=text)
@@ -517,9 +516,7 @@ class Application(base.Application):
         """
         new = self._merged(as_if_gone(self._manifest, live), None)
         try:
-            await self._client.create(self._resource, new, mode=WriteMode(dry_run=True))
-        except AlreadyExists:
-            return
+            await self._client.create_if_missing(self._resource, new, mode=WriteMode(dry_run=True))
         except KubeError as error:
             error_text = self._options.owner.identity.error_text
             raise ApplyError(not_creatable_text(self._wanted.text, error_text(refused), error_text(error))) from error

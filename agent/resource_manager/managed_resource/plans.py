@@ -33,7 +33,7 @@ from gardener.managed_resource.plan import (
 from gardener.managed_resource.references import secret_names
 from gardener.managed_resource.remedies import unserved_error
 from gardener.managed_resource.stamps import injected_labels
-from kube.errors import KindNotServed, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object, group_of, key
 from kube.resources import Resource
 from kube.runtime.discovery import Discovery, find_all
@@ -258,10 +258,8 @@ class Plans:
         """Whether kinds are unchanged; requests only those that may have changed."""
         for resource in resources:
             try:
-                if await self.discovery.find(resource.api_version, resource.kind) != resource:
+                if await self.discovery.kind_if_served(resource.api_version, resource.kind) != resource:
                     return False
-            except KindNotServed:
-                return False
             except KubeError:
                 continue  # the next call reports that
         return True

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from gardener.managed_resource.autoscaling import Scaled, list_error_text, scaled_by_hpa, scaled_by_hvpa, together
-from kube.errors import Forbidden, KindNotServed, KindUnavailable
+from kube.errors import Forbidden, KindUnavailable
 from kube.objects import Object, group_of
 from kube.resources import Resource
 from kube.runtime.cache import Caches, Change, Store, View
@@ -59,12 +59,12 @@ class Autoscalers:
         for api_version, kind, short, project in _KINDS:
             if api_version in self._absent:
                 continue
-            try:
-                store = await self._store(await self._discovery.find(api_version, kind), project)
-            except KindNotServed:
+            resource = await self._discovery.kind_if_served(api_version, kind)
+            if resource is None:
                 await self._demand_gone(api_version, kind, short)
                 self._absent.add(api_version)
                 continue
+            store = await self._store(resource, project)
             if not store.synced.is_set():
                 raise ListError(list_error_text(short, "no list of them could be had yet"))
             found += (scaled for _, scaled in store.items())

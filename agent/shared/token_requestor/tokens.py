@@ -59,7 +59,7 @@ class Tokens:
             ReconcileError: the answer is no token.
         """
         account = spec.account
-        path = SERVICE_ACCOUNTS.path(namespace=account.namespace, name=account.name, subresource="token")
+        path = SERVICE_ACCOUNTS.path_of(account, "token")
         wanted: Object = {"expirationSeconds": spec.seconds}
         if self.audiences:
             wanted["audiences"] = list(self.audiences)

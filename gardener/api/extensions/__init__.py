@@ -40,6 +40,17 @@ ALL_EXTENSIONS = (
     SELF_HOSTED_SHOOT_EXPOSURES,
     WORKERS,
 )
+OF_SHOOTS = (
+    CONTAINER_RUNTIMES,
+    CONTROL_PLANES,
+    DNS_RECORDS,
+    EXTENSIONS,
+    INFRASTRUCTURES,
+    NETWORKS,
+    OPERATING_SYSTEM_CONFIGS,
+    WORKERS,
+)
+"""Kinds whose state is saved, and moves with a Shoot to another Seed."""
 
 CLUSTERS = _extension("Cluster", "clusters", namespaced=False)
 """Data about the Shoot of a namespace for all extensions; none of them reconciles it."""

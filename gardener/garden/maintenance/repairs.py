@@ -69,9 +69,15 @@ def admission_plugins() -> Table:
 
 
 @cache
+def api_versions() -> Table:
+    """API versions, and resources of them that ended earlier."""
+    return _read("api_versions.csv")
+
+
+@cache
 def ended_api_versions() -> Mapping[str, Minor]:
     """Last version of Kubernetes that knows an API version, by group and version, or group, version and resource."""
-    return {name: last for name, (_, last) in _read("api_versions.csv").spans.items()}
+    return {name: last for name, (_, last) in api_versions().spans.items() if last != NEWEST}
 
 
 def _read(file: str) -> Table:

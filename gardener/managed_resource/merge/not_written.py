@@ -1,7 +1,7 @@
 """Fields of a manifest that a merge does not write, since the live object's value is kept: reported as warnings.
 
 A value of the manifest that differs in the result was overridden by a rule of this package. Fields that the user has
-left to others are not reported: replicas, resources and ignored fields.
+left to others are not reported: replicas, resources, ignored and injected fields.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +28,10 @@ _REMEDIES = {
     ("Job", "spec.selector"): f"it can't be, so take it out, or delete the Job, {_ANEW}",
     ("ClusterRole", "rules"): "Kubernetes writes it by the aggregationRule, so take one of the two out",
 }
+_INJECTED = frozenset(
+    {"APIService", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+)
+"""Kinds of which only injected fields are kept."""
 _OTHERS = "others write it, so take it out, or change the live object"
 _MOST_PAIRS = 50_000
 """Maximum number of differing values that are compared: items of lists with all others, and their content again."""
@@ -42,6 +46,8 @@ def not_written(
     Args: merged: the result of the merge with the live object.
     """
     kind = str(manifest.get("kind") or "")
+    if kind in _INJECTED:
+        return list(_of_finalizers(manifest, live))
     wanted = with_live_fields(manifest, merged, ignored)
     wanted = {name: value for name, value in wanted.items() if name not in ("metadata", "status")}
     found = (path for path in _overridden(wanted, merged, iter(range(_MOST_PAIRS))) if not _is_left(path, options))

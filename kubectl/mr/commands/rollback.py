@@ -4,9 +4,7 @@ The agent applies that like any change, and keeps it as a new revision. Several 
 that nothing in between is applied, the ManagedResource is suspended meanwhile.
 """
 
-import asyncio
 import base64
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +21,7 @@ from gardener.responsibility import is_ignored
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, condition, is_deleting, key, labels, mappings, metadata
 from kube.resources import SECRETS
+from kube.runtime.polling import wait_while
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.mr import managed_resources, parameters, preview
@@ -228,17 +227,15 @@ async def _restore(session: Session, live: Object | None, wanted: Object) -> Non
 async def _suspend(session: Session, own: Key, reason: str) -> None:
     """Return when the agent leaves it alone. Raises UserError: none does."""
     await session.source.client.annotate(MANAGED_RESOURCES, own, {keys.IGNORE: "true", keys.IGNORE_REASON: reason})
-    deadline = time.monotonic() + _SUSPENDED_SECONDS
-    while time.monotonic() < deadline:
+
+    async def problem() -> str:
         found = await managed_resources.demand(session, own)
-        if (condition(found, RESOURCES_APPLIED) or {}).get("reason") == IGNORED:
-            return
-        await asyncio.sleep(_LOOK_SECONDS)
-    await session.source.client.annotate(MANAGED_RESOURCES, own, _RESUMED)
-    raise UserError(
-        f"nothing was written: no agent has left ManagedResource {own} alone within {_SUSPENDED_SECONDS:.0f} s",
-        hint="kubectl mr check shows which agent is missing",
-    )
+        is_ignored = (condition(found, RESOURCES_APPLIED) or {}).get("reason") == IGNORED
+        return "" if is_ignored else f"no agent has left ManagedResource {own} alone within {_SUSPENDED_SECONDS:.0f} s"
+
+    if left := await wait_while(problem, seconds=_SUSPENDED_SECONDS, every=_LOOK_SECONDS):
+        await session.source.client.annotate(MANAGED_RESOURCES, own, _RESUMED)
+        raise UserError(f"nothing was written: {left}", hint="kubectl mr check shows which agent is missing")
 
 
 # --- writers that write an object again and again, so that changes by others do not last

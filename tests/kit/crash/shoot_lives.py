@@ -28,7 +28,7 @@ from agent.gardenlet.context import Context
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers, Shoot
-from config.gardenlet.schema import GardenletConfiguration, Images, LocalProfile
+from config.gardenlet.schema import GardenletConfiguration, Images
 from devcluster.testing.faults import Request
 from gardener import keys
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
@@ -38,7 +38,7 @@ from gardener.flow_reports import State
 from gardener.garden.shoots import is_current, last_operation
 from kit.crash.sweep import Moment, difference, write_of
 from kit.eventually import eventually, soon
-from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.gardenlet_shoots import ShootsPlace
 from kit.granted_rights import Right
 from kube.errors import NotFound, TooManyRequests, Unreachable
@@ -106,8 +106,8 @@ class Died(Exception):
 def _config(place: ShootsPlace) -> GardenletConfiguration:
     """Progress is always about to be written: how often it is would depend on the computer."""
     controllers = Controllers(shoot=Shoot(progress_report_period=_NEVER_SECONDS))
-    local = LocalProfile() if place.is_local else None
-    return gardenlet_config(place.name, controllers=controllers, local_profile=local, images=_IMAGES)
+    fields = local_fields() if place.is_local else {"images": _IMAGES}
+    return gardenlet_config(place.name, controllers=controllers, **fields)
 
 
 class Step(Enum):
@@ -344,7 +344,7 @@ _RANDOM = (
     (r"Bearer \w+", "Bearer <token>"),
     (r"\b10\.96\.\d+\.\d+", "<address>"),
     (r"127\.0\.0\.1:\d+", "<address>"),
-    (r'"local.provider/port":"\d+"', '"local.provider/port":""'),
+    (r'"ports":\[\{"port":\d+,"protocol":"TCP"\}[^\]]*\]', '"ports":[]'),
     (r'"(full|defragmentation)(Snapshot)?Schedule":"[^"]*"', '"schedule":""'),
 )
 

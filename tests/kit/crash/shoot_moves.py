@@ -15,7 +15,6 @@ from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.main import controller as shoot
 from agent.gardenlet.shoot.state import controller as saver
 from components.etcd import BACKUP_SECRET
-from config.gardenlet.schema import LocalProfile
 from devcluster.testing.proxy import FaultProxy
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import BACKUP_ENTRIES as ENTRIES
@@ -24,7 +23,7 @@ from gardener.garden.shoots import is_current, last_operation
 from kit.crash.shoot_lives import Play, Step
 from kit.crash.sweep import Moment, write_of
 from kit.eventually import soon
-from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context
+from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.gardenlet_shoots import ShootsPlace, played_data
 from kit.granted_rights import Right
 from kit.proxied import QUICK, ImpatientClient, proxied
@@ -104,7 +103,7 @@ async def gardenlet_behind_proxy(
         proxied(place.garden.cluster, directory) as (proxy, transport),
         connected(place.cluster, "gardenlet") as seed,
     ):
-        config = gardenlet_config(place.name, local_profile=LocalProfile())
+        config = gardenlet_config(place.name, **local_fields())
         garden = ImpatientClient(transport, user_agent="gardenlet")
         context = await gardenlet_context(garden=garden, seed=seed, config=config, timings=QUICK)
         declared = (shoot.declare, care.declare, saver.declare, backups.declare)

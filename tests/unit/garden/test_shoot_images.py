@@ -217,3 +217,45 @@ def test_an_image_that_did_not_suit_before_stays_when_something_else_changes() -
     changed = update(old, after, provider__workers=[worker(maximum=3)])
     assert changed.status is None, changed.message
     assert images_of(changed.object) == [("linux", "1.0.0")]
+
+
+# --- partial versions
+
+PARTIAL = offering(
+    linux=[
+        version("1.2.0"),
+        version("1.2.3"),
+        version("1.2.4", classification="deprecated"),
+        version("1.2.5", classification="preview"),
+        version("1.2.6", expired=True),
+        version("1.20.0"),
+        version("2.0.1", architectures=["arm64"]),
+        version("3", classification="supported"),
+        version("3.1.0"),
+    ],
+    other=[version("1.2.9")],
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [("1.2", "1.2.3"), ("1", "1.20.0"), ("1.2.0", "1.2.0"), ("3", "3"), ("2", None), ("4", None), ("latest", None)],
+)
+def test_a_partial_version_of_an_image_becomes_the_highest_that_suits(given: str, whole: str | None) -> None:
+    created = create(submitted(provider__workers=[having("linux", given)]), PARTIAL)
+    if whole is None:
+        assert f'{IMAGE}: Unsupported value: "{given}"' in created.message
+    else:
+        assert created.status is None, created.message
+        assert images_of(created.object) == [("linux", whole)]
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "after"),
+    [("1.2.0", "1.2", "1.2.3"), ("1.2.4", "1.2", "1.2.4"), ("1.2.3", "1", "1.20.0"), ("1.20.0", "1.2", "1.2.3")],
+)
+def test_a_partial_version_does_not_lower_that_of_a_pool(before: str, given: str, after: str) -> None:
+    old = stored(submitted(provider__workers=[having("linux", before)]), PARTIAL)
+    changed = update(old, PARTIAL, provider__workers=[having("linux", given)])
+    assert changed.status is None, changed.message
+    assert images_of(changed.object) == [("linux", after)]

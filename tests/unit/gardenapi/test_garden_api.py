@@ -79,7 +79,7 @@ def test_what_it_is_does_not_follow_from_what_others_answer(answer: Object, erro
 @pytest.mark.parametrize("kind", [AggregatedApi, PlainApi])
 def test_an_operation_is_an_annotation(kind: type[GardenApi]) -> None:
     client = Client()
-    asyncio.run(of(kind, client).operate(SHOOTS, "s", "retry", namespace="garden-dev"))
+    asyncio.run(of(kind, client).operate(SHOOTS, Key("garden-dev", "s"), "retry"))
     patch = {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}}
     assert client.requested == [("patch", "shoots", "garden-dev", "s", patch)]
 

@@ -15,6 +15,7 @@ from gardener.extension_contract import (
     is_unanswered,
     kick,
     needs_kick,
+    needs_repeated_kick,
     pause_before_kick,
     standing_of,
 )
@@ -113,30 +114,36 @@ def test_an_answer_belongs_to_what_was_asked_last(obj: Object, answer: Answer) -
 
 
 @pytest.mark.parametrize(
-    ("obj", "spec_changed", "needed"),
+    ("obj", "spec_changed", "needed", "repeated"),
     [
-        (extension(), False, False),
-        (extension(), True, True),
-        (extension(updated=EARLIER), False, True),
-        (extension(state="Error"), False, True),
-        (extension(state="Processing"), False, True),
-        (extension(observed=1), False, True),
-        (extension(observed=1, operation="reconcile", updated=LATER), False, False),
-        (extension(state="", observed=2), False, True),
-        (extension(state="", observed=2, operation="reconcile"), False, False),
-        (extension(state="", observed=2, operation="wait-for-state"), False, True),
-        (extension(operation="migrate"), False, True),
-        (extension(kind="Migrate"), False, True),
-        (extension(error=error(LATER)), False, True),
+        (extension(), False, False, False),
+        (extension(), True, True, True),
+        (extension(updated=EARLIER), False, True, False),
+        (extension(state="Error"), False, True, False),
+        (extension(state="Failed"), False, True, True),
+        (extension(state="Failed", operation="reconcile"), False, True, True),
+        (extension(state="Processing"), False, True, False),
+        (extension(observed=1), False, True, True),
+        (extension(observed=1, operation="reconcile", updated=LATER), False, False, False),
+        (extension(state="", observed=2), False, True, True),
+        (extension(state="", observed=2, operation="reconcile"), False, False, False),
+        (extension(state="", observed=2, operation="wait-for-state"), False, True, False),
+        (extension(operation="migrate"), False, True, False),
+        (extension(kind="Migrate"), False, True, False),
+        (extension(error=error(LATER)), False, True, False),
     ],
 )
-def test_an_unchanged_spec_that_is_answered_is_not_kicked_again(obj: Object, spec_changed: bool, needed: bool) -> None:
+def test_an_unchanged_spec_that_is_answered_is_not_kicked_again(
+    obj: Object, spec_changed: bool, needed: bool, repeated: bool
+) -> None:
     assert needs_kick(obj, spec_changed=spec_changed) is needed
+    assert needs_repeated_kick(obj, spec_changed=spec_changed) is repeated
 
 
 @pytest.mark.parametrize(("changed", "needed"), [(EARLIER, False), (LATER, False), ("2026-01-01T10:00:08Z", True)])
 def test_data_that_changed_after_the_answer_are_asked_for(changed: str, needed: bool) -> None:
     assert needs_kick(extension(), spec_changed=False, data_changed=changed) is needed
+    assert needs_repeated_kick(extension(), spec_changed=False, data_changed=changed) is needed
 
 
 def test_a_lost_kick_is_noticed() -> None:

@@ -1,5 +1,6 @@
 """What single kinds keep of the live object."""
 
+import base64
 from copy import deepcopy
 from typing import Any
 
@@ -31,6 +32,15 @@ def merged(manifest: Object, live: Object | None, **options: Any) -> Object:
 def spec_of(kind: str, manifest: Any, live: Any, **options: Any) -> Any:
     return merged(obj(kind, {"spec": manifest}), obj(kind, {"spec": live}), **options)["spec"]
 
+
+def pem(der: bytes) -> str:
+    """A CA bundle with this content; DER begins like that of a certificate."""
+    text = b"-----BEGIN CERTIFICATE-----\n" + base64.b64encode(der) + b"\n-----END CERTIFICATE-----\n"
+    return base64.b64encode(text).decode()
+
+
+BUNDLE, OTHER_BUNDLE = pem(b"\x30\x82one"), pem(b"\x30\x82other")
+PLACEHOLDERS = ("Cg==", "", None, "e30=", "Zm9v", "${CA_BUNDLE}", "not base64", pem(b""), pem(b"ca"), 7)
 
 WORKLOADS = ["apps/v1 Deployment", "extensions/v1beta1 Deployment", "apps/v1 StatefulSet"]
 
@@ -179,8 +189,107 @@ def test_webhooks_keep_injected_certificates_by_name(kind: str) -> None:
         hooks = [{"name": n, "clientConfig": {"caBundle": b} if b else {"url": "u"}} for n, b in webhooks]
         return obj(f"admissionregistration.k8s.io/v1 {kind}", {"webhooks": hooks})
 
-    result = merged(config(("b", None), ("c", "mine"), ("d", None)), config(("a", "A"), ("b", "B"), ("c", "C")))
-    assert [hook["clientConfig"].get("caBundle") for hook in result["webhooks"]] == ["B", "mine", None]
+    result = merged(config(("b", None), ("c", BUNDLE), ("d", None)), config(("a", "A"), ("b", "B"), ("c", "C")))
+    assert [hook["clientConfig"].get("caBundle") for hook in result["webhooks"]] == ["B", BUNDLE, None]
+
+
+WEBHOOK = ("f:webhooks", 'k:{"name":"w"}')
+BUNDLE_OF_WEBHOOK = (*WEBHOOK, "f:clientConfig", "f:caBundle")
+SELECTOR = {"matchLabels": {"a": "b"}}
+EXCLUDED = {"key": "control-plane", "operator": "NotIn", "values": ["true"]}
+GONE = {"key": "gone", "operator": "Exists"}
+INJECT: Object = {"annotations": {"cert-manager.io/inject-ca-from": "a/b"}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "kept", "manager", "steps", "meta"),
+    [
+        # a bundle of the manifest is written, unless injection is requested, or a known injector wrote the live one
+        ({"caBundle": BUNDLE}, {"caBundle": OTHER_BUNDLE}, {}, "kubectl-edit", BUNDLE_OF_WEBHOOK, {}),
+        (
+            {"caBundle": BUNDLE},
+            {"caBundle": OTHER_BUNDLE},
+            {"caBundle": OTHER_BUNDLE},
+            "any",
+            BUNDLE_OF_WEBHOOK,
+            INJECT,
+        ),
+        ({"caBundle": BUNDLE}, {"caBundle": OTHER_BUNDLE}, {}, FIELD_MANAGER, BUNDLE_OF_WEBHOOK, INJECT),
+        *(
+            ({"caBundle": BUNDLE}, {"caBundle": OTHER_BUNDLE}, {"caBundle": OTHER_BUNDLE}, each, BUNDLE_OF_WEBHOOK, {})
+            for each in ("cainjector", "service-ca-operator", "pilot-discovery", "kube-webhook-certgen")
+        ),
+    ],
+)
+def test_a_bundle_of_an_injector_stays(
+    wanted: Object, present: Object, kept: Object, manager: str, steps: tuple[str, ...], meta: Object
+) -> None:
+    assert webhook_of({"clientConfig": wanted}, {"clientConfig": present}, manager, steps, meta) == {
+        "clientConfig": wanted | kept
+    }
+
+
+def webhook_of(
+    wanted: Object, present: Object, manager: str, steps: tuple[str, ...], meta: Object | None = None
+) -> Object:
+    fields: Object = {}
+    for step in reversed(steps):
+        fields = {step: fields}
+    kind, entry = f"{ADMISSION} ValidatingWebhookConfiguration", {**OWNED, "manager": manager, "fieldsV1": fields}
+    live = obj(kind, {"webhooks": [{"name": "w", **present}]}, managedFields=[entry])
+    (webhook,) = merged(obj(kind, {"webhooks": [{"name": "w", **wanted}]}, **(meta or {})), live)["webhooks"]
+    return {name: value for name, value in webhook.items() if name != "name"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "manager", "result"),
+    [
+        ({"failurePolicy": "Ignore"}, {"failurePolicy": "Fail"}, "pilot-discovery", {"failurePolicy": "Fail"}),
+        ({"failurePolicy": "Ignore"}, {"failurePolicy": "Fail"}, "kubectl-edit", {"failurePolicy": "Ignore"}),
+        # what the manifest omits is of those who wrote it
+        ({}, {"namespaceSelector": SELECTOR}, "webhook", {"namespaceSelector": SELECTOR}),
+        ({}, {"timeoutSeconds": 3}, FIELD_MANAGER, {}),
+        ({}, {"timeoutSeconds": 3}, "webhook", {"timeoutSeconds": 3}),
+        # exclusions by AKS are added to the selector of the manifest
+        (
+            {"namespaceSelector": SELECTOR},
+            {"namespaceSelector": {"matchExpressions": [EXCLUDED, GONE]}},
+            "admissionsenforcer",
+            {"namespaceSelector": {**SELECTOR, "matchExpressions": [EXCLUDED]}},
+        ),
+        (
+            {"namespaceSelector": {"matchExpressions": [GONE]}},
+            {"namespaceSelector": {"matchExpressions": [EXCLUDED]}},
+            "admissionsenforcer",
+            {"namespaceSelector": {"matchExpressions": [EXCLUDED, GONE]}},
+        ),
+        ({"namespaceSelector": {}}, {"namespaceSelector": SELECTOR}, "admissionsenforcer", {"namespaceSelector": {}}),
+        ({"namespaceSelector": {}}, {"namespaceSelector": SELECTOR}, "kubectl-edit", {"namespaceSelector": {}}),
+    ],
+)
+def test_fields_of_a_webhook_stay_with_their_writers(
+    wanted: Object, present: Object, manager: str, result: Object
+) -> None:
+    (field,) = present
+    assert webhook_of(wanted, present, manager, (*WEBHOOK, f"f:{field}")) == result
+
+
+@pytest.mark.parametrize(
+    ("request_", "key"),
+    [
+        ({"annotations": {"service.beta.openshift.io/inject-cabundle": "true"}}, "service-ca.crt"),
+        ({"labels": {"config.openshift.io/inject-trusted-cabundle": "true"}}, "ca-bundle.crt"),
+    ],
+)
+def test_an_injected_key_of_a_config_map_stays(request_: Object, key: str) -> None:
+    live = obj("v1 ConfigMap", {"data": {key: "pem", "gone": "x"}})
+    for data in ({}, {key: ""}):
+        assert merged(obj("v1 ConfigMap", {"data": data}, **request_), live)["data"] == {key: "pem"}
+    assert merged(obj("v1 ConfigMap", {"data": {key: "own", "a": "b"}}, **request_), live)["data"] == {
+        key: "own",
+        "a": "b",
+    }
+    assert merged(obj("v1 ConfigMap", {"data": {"a": "b"}}), live)["data"] == {"a": "b"}
 
 
 @pytest.mark.parametrize(
@@ -456,7 +565,8 @@ SPECS: dict[str, list[Row]] = {
     # certificates that were injected, unless none is wanted
     "apiregistration.k8s.io/v1 APIService": [
         ({}, {"caBundle": "B"}, {"caBundle": "B"}),
-        ({"caBundle": "A"}, {"caBundle": "B"}, {"caBundle": "A"}),
+        ({"caBundle": BUNDLE}, {"caBundle": "B"}, {"caBundle": BUNDLE}),
+        *(({"caBundle": each}, {"caBundle": BUNDLE}, {"caBundle": BUNDLE}) for each in PLACEHOLDERS),
         (SKIP, {"caBundle": "B"}, SKIP),
     ],
     "apiextensions.k8s.io/v1 CustomResourceDefinition": [

@@ -63,6 +63,34 @@ TEXTS = {
     ),
     'RoleBinding "x" is invalid: roleRef: Invalid value: {}: cannot change roleRef': "undo the change",
     'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set': "undo the change",
+    'PriorityClass.scheduling.k8s.io "p" is invalid: value: Forbidden: may not be changed in an update.': (
+        "undo the change of value, or have the object deleted and created anew by the annotation "
+        "resources.gardener.cloud/delete-on-invalid-update"
+    ),
+    'VolumeAttributesClass.storage.k8s.io "v" is invalid: driverName: Forbidden: updates to driverName are forbidden.': (
+        "undo the change of driverName, or have the object deleted"
+    ),
+    'Node "n" is invalid: spec.providerID: Forbidden: node updates may not change providerID except from "" to valid': (
+        "undo the change of spec.providerID"
+    ),
+    'CustomResourceDefinition.apiextensions.k8s.io "w.example.com" is invalid: status.storedVersions[0]: Invalid value: '
+    '"v1alpha1": missing from spec.versions; v1alpha1 was previously a storage version, and must remain in spec.versions '
+    "until a storage migration ensures no data remains persisted in v1alpha1 and removes v1alpha1 from "
+    "status.storedVersions": (
+        "keep v1alpha1 in spec.versions, or write all stored objects again in another storage version (migration), "
+        "and then take v1alpha1 out of status.storedVersions of the live object"
+    ),
+    'W.example.com "w" is invalid: status.phase: Unsupported value: "x": supported values: "a"': (
+        "correct status.phase in the live object"
+    ),
+    "stores.shop.example.com \"fixed\" is forbidden: ValidatingAdmissionPolicy 'fixed-size' with binding 'fixed-size' "
+    "denied request: spec.size: field is immutable": (
+        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        "resources.gardener.cloud/delete-on-invalid-update needs the answer Invalid)"
+    ),
+    'admission webhook "w.example.com" denied the request: size is immutable': "needs the answer Invalid",
+    "Store.shop.example.com \"fixed\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'b' denied request: size is "
+    "immutable": "undo the change of the field, or have the object deleted and created anew by the annotation",
     'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0': (
         "correct spec.replicas"
     ),

@@ -10,7 +10,7 @@ from agent.gardenlet.bootstrap.rules.registration import (
     stays_away,
     why_again,
 )
-from agent.gardenlet.bootstrap.self_upgrade import decoded
+from agent.gardenlet.self_upgrade.creation import decoded
 from kube.objects import Object
 
 SPEC: Object = {

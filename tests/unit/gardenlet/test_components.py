@@ -63,15 +63,6 @@ def test_a_changed_configuration_rolls_the_resource_manager_out() -> None:
     assert its_deployment() == before
 
 
-def test_pods_are_spread_over_zones_if_there_are_several() -> None:
-    def topologies(zones: Sequence[str]) -> list[str]:
-        constraints = its_deployment(zones=zones)["spec"]["template"]["spec"]["topologySpreadConstraints"]
-        return [each["topologyKey"] for each in constraints]
-
-    assert topologies(["a"]) == ["kubernetes.io/hostname"]
-    assert topologies(["a", "b"]) == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
-
-
 def test_spread_pods_are_those_of_the_selector_and_of_this_template() -> None:
     template = its_deployment()["spec"]["template"]
     (constraint,) = template["spec"]["topologySpreadConstraints"]
@@ -88,12 +79,6 @@ def test_webhooks_are_reached_by_a_url_where_there_is_one() -> None:
         "url": "https://127.0.0.1:1/webhooks/invalidate-service-account-token-secret",
         "caBundle": base64.b64encode(BUNDLE.encode()).decode(),
     }
-
-
-def test_what_has_no_definition_in_the_seed_is_left_out() -> None:
-    kinds = {kind for kind, _ in manager(autoscaled=False, monitored=False)}
-    assert not kinds & {"VerticalPodAutoscaler", "ServiceMonitor"}
-    assert {"VerticalPodAutoscaler", "ServiceMonitor"} <= {kind for kind, _ in manager()}
 
 
 def test_its_pods_are_left_out_by_its_own_webhooks() -> None:
@@ -200,19 +185,12 @@ def test_metrics_of_autoscalers_are_those_that_are_let_through() -> None:
     assert {name for name in let_through if "customresource" in name} == names
 
 
-def test_what_belongs_to_observability_counts_for_that_condition() -> None:
-    _, managed = kube_state_metrics.COMPONENT.objects(seed_inputs())
-    assert labels(managed)["care.gardener.cloud/condition-type"] == "ObservabilityComponentsHealthy"
-    _, managed = etcd_druid.COMPONENT.objects(seed_inputs())
-    assert "care.gardener.cloud/condition-type" not in labels(managed)
-
-
 # --- monitoring
 
 
 def servers(server: str, **values: Any) -> dict[tuple[str, str], Object]:
     made = prometheus.Values(**{"image": "i", "seed": "meadow", **values})
-    found = contents(prometheus.objects(prometheus.SERVERS[server](made), made))
+    found = contents(prometheus.objects(server, made))
     return {(obj["kind"], obj["metadata"]["name"]): obj for obj in found}
 
 
@@ -235,17 +213,6 @@ def test_volumes_are_as_large_as_the_infrastructure_makes_them(smallest: int, ex
 )
 def test_the_operator_learns_the_version_from_the_image(image: str, version: str | None) -> None:
     assert servers("seed", image=image)["Prometheus", "seed"]["spec"].get("version") == version
-
-
-def test_without_a_domain_there_is_no_way_in_from_outside() -> None:
-    assert not [kind for kind, _ in servers("aggregate") if kind == "Ingress"]
-    assert "externalUrl" not in servers("aggregate")["Prometheus", "aggregate"]["spec"]
-
-
-def test_what_runs_on_nodes_is_reached_if_their_network_is_known() -> None:
-    assert not [kind for kind, _ in servers("cache") if kind == "NetworkPolicy"]
-    policies = [obj for (kind, _), obj in servers("cache", nodes="10.1.0.0/16").items() if kind == "NetworkPolicy"]
-    assert sorted(at(each, "spec", "egress")[0]["ports"][0]["port"] for each in policies) == [10250, 16909]
 
 
 def test_series_that_rules_and_dashboards_read_are_there() -> None:

@@ -1,11 +1,15 @@
 """Which tasks of a flow may run, and what is said of it, by tables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from agent.gardenlet.flow.graph import Graph, GraphError, Task, TaskFailure, Walk
 from agent.gardenlet.flow.run import FlowFailed
+from components.results import Result, Results
+
+ZONES = Result("zones", "")
 
 
 async def _nothing(_: object) -> None: ...
@@ -45,6 +49,38 @@ def _fail(walk: Walk[object], each: str, error: str = "no") -> None:
 def test_a_wrong_table_is_found_when_the_graph_is_made(tasks: Sequence[Task[object]], problem: str) -> None:
     with pytest.raises(GraphError, match=problem):
         Graph("Test", tasks)
+
+
+def _with(name: str, after: Sequence[str] = (), *, provides: bool = False, reads: bool = False) -> Task[object]:
+    return replace(_task(name, after), provides=ZONES if provides else None, reads=[ZONES] if reads else ())
+
+
+@pytest.mark.parametrize(
+    ("tasks", "problem"),
+    [
+        ([_with("A", provides=True), _with("B", reads=True)], "task 'b' has no order with 'a', which provides 'zones'"),
+        ([_with("A", provides=True), _with("B", provides=True)], "task 'b' has no order with 'a'"),
+        ([_with("A", reads=True), _with("B", "a", provides=True)], "task 'a' reads 'zones' before it is provided"),
+        (
+            [_with("A", provides=True), _task("B", "a"), _with("C", "b", reads=True), _with("D", "a", provides=True)],
+            "task 'c' has no order with 'd'",
+        ),
+    ],
+)
+def test_results_are_provided_before_they_are_read(tasks: Sequence[Task[object]], problem: str) -> None:
+    with pytest.raises(GraphError, match=problem):
+        Graph("Test", tasks)
+
+
+def test_a_later_task_can_provide_a_result_again() -> None:
+    """Readers before it get the first value, readers after it the second one; it may read the first one, too."""
+    first, again = _with("A", provides=True, reads=True), _with("D", "c", provides=True, reads=True)
+    Graph("Test", [first, _task("B", "a"), _with("C", "b", reads=True), again, _with("E", "d", reads=True)])
+
+
+def test_a_result_that_no_task_of_the_flow_provides_has_its_default() -> None:
+    Graph("Test", [_with("A", reads=True)])
+    assert Results()[ZONES] == ""
 
 
 def test_all_problems_of_a_table_are_named() -> None:

@@ -15,6 +15,7 @@ from agent.gardenlet.extension_objects.objects import ExtensionError
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
+from components.results import Result, Results
 from gardener.flow_reports import State
 from kit.clock import FakeClock, settle, skip
 from kube.errors import KubeError, TimedOut
@@ -377,3 +378,40 @@ def test_a_record_agrees_with_what_tasks_did(case: tuple[Graph[World], World]) -
 
 def test_outside_of_flows_what_is_waited_for_is_noted_nowhere() -> None:
     waits_for("anything")
+
+
+# --- results
+
+NUMBER, WORD = Result("number", 0), Result("word", "none")
+
+
+async def test_a_task_reads_the_results_of_those_before_it() -> None:
+    results, read = Results(), list[tuple[int, str]]()
+
+    async def provide(_: World) -> int:
+        return 1
+
+    async def reader(_: World) -> None:
+        read.append((results[NUMBER], results[WORD]))
+
+    async def word(_: World) -> str:
+        return "unused"
+
+    tasks = [
+        Task("a", "A", provide, provides=NUMBER),
+        Task("b", "B", word, provides=WORD, unless=lambda _: True),
+        Task("c", "C", reader, after="ab", reads=[NUMBER, WORD]),
+    ]
+    await run(Graph("Test", tasks), World(), results=results)
+    assert read == [(1, "none")]
+    assert results[NUMBER] == 1
+
+
+async def test_a_task_that_reads_a_result_without_declaring_it_fails() -> None:
+    results = Results({NUMBER: 1})
+
+    async def reader(_: World) -> None:
+        results[NUMBER]
+
+    with pytest.raises(FlowFailed, match="result 'number' is read, but not declared"):
+        await run(Graph("Test", [Task("a", "A", reader, reads=[WORD])]), World(), results=results)

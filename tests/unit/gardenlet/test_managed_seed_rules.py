@@ -207,7 +207,7 @@ kind: GardenletConfiguration
 controllers: {shoot: {syncPeriod: 90m, dnsEntryTTLSeconds: 60}, networkPolicy: {additionalNamespaceSelectors: [{matchLabels: {a: b}}]}}
 gardenClientConnection: {kubeconfigSecret: {name: a, namespace: b}}
 resources: {capacity: {shoots: 5}}
-localProfile: {}
+omit: {seed: [istio]}
 """
     config = decode(text).config
     document = as_document(config)

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from agent.gardenlet.dry_run.run import run_once
 from agent.gardenlet.flow.graph import Graph, Task
+from components.results import Results
 from gardener.difference_reports import UnknownTask
 from kube.runtime.controller import ReconcileError
 
@@ -37,17 +38,17 @@ GRAPH = Graph(
 
 async def test_each_task_runs_once() -> None:
     world = World()
-    assert await run_once(GRAPH, world) == []
+    assert await run_once(GRAPH, world, Results()) == []
     assert sorted(world.ran) == ["a", "b", "c", "d", "e"]
 
 
 async def test_what_comes_after_a_task_that_can_not_run_is_left_out() -> None:
     world = World(b=ReconcileError("Secret s/t does not exist yet"))
-    assert await run_once(GRAPH, world) == [UnknownTask("Task b", "Secret s/t does not exist yet")]
+    assert await run_once(GRAPH, world, Results()) == [UnknownTask("Task b", "Secret s/t does not exist yet")]
     assert sorted(world.ran) == ["a", "b", "d"]
 
 
 async def test_a_task_that_relies_on_what_it_waited_for_is_no_crash() -> None:
     world = World(d=IndexError("list index out of range"))
-    assert await run_once(GRAPH, world) == [UnknownTask("Task d", "what it reads is not there yet")]
+    assert await run_once(GRAPH, world, Results()) == [UnknownTask("Task d", "what it reads is not there yet")]
     assert sorted(world.ran) == ["a", "b", "c", "d"]

@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.seed.main import ingress
-from components import ingress_gateway
 from gardener.api.garden import SEEDS
-from gardener.managed_resource.decode import decode_secrets
-from gardener.managed_resource.plan import data_of
 from kit.garden_objects import garden_object
 from kube.objects import Object
 
@@ -58,39 +55,3 @@ def test_the_record_says_which_families_of_addresses_there_are(families: list[st
 )
 def test_what_is_missing_until_there_is_an_address(live: Object | None, text: str) -> None:
     assert ingress.without_address(live) == text
-
-
-def test_the_service_of_the_gateway_is_as_its_provider_needs_it() -> None:
-    values = ingress_gateway.Values(
-        image="i",
-        namespace="other",
-        annotations={"provider/kind": "internal"},
-        address="192.0.2.9",
-        traffic_policy="Local",
-    )
-    secret, _ = ingress_gateway.objects(values)
-    objects = [item.object for item in decode_secrets([data_of(secret)]).objects]
-    (found,) = (each for each in objects if each["kind"] == "Service")
-    assert found["metadata"]["annotations"]["provider/kind"] == "internal"
-    assert found["spec"]["loadBalancerIP"] == "192.0.2.9"
-    assert found["spec"]["externalTrafficPolicy"] == "Local"
-    assert {each["metadata"]["namespace"] for each in objects} == {"other", "istio-system"}
-
-
-def test_each_gateway_is_spread_over_its_zones() -> None:
-    usual = ingress_gateway.Values(image="i", zones=3)
-    of_zone = ingress_gateway.Values(image="i", namespace="istio-ingress--a")
-    secret, _ = ingress_gateway.objects(usual, of_zone)
-    objects = [item.object for item in decode_secrets([data_of(secret)]).objects]
-    replicas = {
-        each["metadata"]["namespace"]: (each["spec"]["minReplicas"], each["spec"]["maxReplicas"])
-        for each in objects
-        if each["kind"] == "HorizontalPodAutoscaler"
-    }
-    assert replicas == {"istio-ingress": (6, 12), "istio-ingress--a": (2, 9)}
-    monitors = [each for each in objects if each["kind"] == "ServiceMonitor"]
-    assert [each["spec"]["namespaceSelector"]["matchNames"] for each in monitors] == [
-        ["istio-ingress"],
-        ["istio-ingress--a"],
-    ]
-    assert len({each["metadata"]["name"] for each in monitors}) == len(monitors)

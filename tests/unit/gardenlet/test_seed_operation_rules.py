@@ -1,6 +1,5 @@
 """What a Seed says of its operations, and what has to be there before one, by tables."""
 
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,17 +12,18 @@ from agent.gardenlet.seed.main.rules import prerequisites, status
 from agent.gardenlet.seed.main.rules.prerequisites import PrerequisiteMissing
 from components import seed_registry
 from components.sample import kinds_in_seed
-from components.seed_component import SeedComponent
+from components.seed_component import SeedComponent, SeedInputs
+from components.seed_registry import deployed
 from config.gardenlet.schema import (
     COMPONENTS,
-    COMPONENTS_WITH_IMAGES,
     GardenletConfiguration,
     Images,
-    LocalProfile,
+    Omitted,
     Resources,
 )
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from kit.garden_objects import garden_object
+from kit.shoot_inputs import NamedSecrets
 from kube.clock import format_time
 from kube.objects import Object
 
@@ -263,9 +263,6 @@ def test_a_bucket_keeps_what_the_seed_does_not_say() -> None:
 
 def test_components_are_called_alike_in_the_configuration() -> None:
     assert {each.name for each in seed_registry.COMPONENTS} < set(COMPONENTS)
-    assert {field.name for field in fields(Images)} >= {
-        name for each in COMPONENTS_WITH_IMAGES.values() for name in each
-    }
 
 
 @pytest.mark.parametrize("component", seed_registry.COMPONENTS, ids=lambda each: each.name)
@@ -275,11 +272,27 @@ def test_a_component_of_a_seed_is_removed_with_the_kinds_that_it_has(component: 
     assert kinds >= ({"ManagedResource", "Secret"} if is_managed else {"Deployment", "VirtualService"})
 
 
+@pytest.mark.parametrize("component", seed_registry.COMPONENTS, ids=lambda each: each.name)
+def test_a_component_of_a_seed_declares_its_images(component: SeedComponent) -> None:
+    used = set[str]()
+
+    class Recorded(Images):
+        def __getattribute__(self, name: str) -> Any:
+            used.add(name)
+            return "i"
+
+    config = GardenletConfiguration(images=Recorded())
+    seed = {"metadata": {"name": "s"}, "spec": {"ingress": {"domain": "example.com"}}}
+    secrets = NamedSecrets({"plutono-admin": {"password": b"p"}})
+    list(component.objects(SeedInputs(config=config, seed=seed, secrets=secrets, served=component.asks_for)))
+    assert used == set(component.images)
+
+
 def test_which_components_are_deployed() -> None:
-    always = set(COMPONENTS) - COMPONENTS_WITH_IMAGES.keys()
-    assert GardenletConfiguration().components == always
+    always = set(COMPONENTS) - {each.name for each in seed_registry.COMPONENTS if each.images} - {"istio"}
+    assert deployed(GardenletConfiguration()) == always
     some = Images(etcd_druid="i", vpa_updater="i")
-    assert GardenletConfiguration(images=some).components == always | {"etcd-druid"}
-    local = GardenletConfiguration(local_profile=LocalProfile(deploy=COMPONENTS[:1]))
-    assert local.components == {COMPONENTS[0]}
+    assert deployed(GardenletConfiguration(images=some)) == always | {"etcd-druid"}
+    local = GardenletConfiguration(omit=Omitted(seed=COMPONENTS[1:]))
+    assert deployed(local) == {COMPONENTS[0]}
     assert set(components.left_out(local)) == {*COMPONENTS[1:], *components.NOT_BUILT, "reserve-excess-capacity"}

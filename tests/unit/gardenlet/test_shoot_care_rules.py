@@ -206,14 +206,6 @@ def test_parts_for_workers(workers: list[Object], missing: str) -> None:
     assert found("EveryNodeReady", rolled_out=rolled_out, inside=Inside(nodes=[])).reason == "MissingNodes"
 
 
-def test_parts_of_the_vertical_autoscaler_where_it_runs() -> None:
-    kubernetes = {**WITH_WORKERS["spec"].get("kubernetes", {}), "verticalPodAutoscaler": {"enabled": True}}
-    asking = {**WITH_WORKERS, "spec": {**WITH_WORKERS["spec"], "kubernetes": kubernetes}}
-    autoscaler = "vpa-admission-controller vpa-recommender vpa-updater]"
-    assert found("ControlPlaneHealthy", rolled_out=asking).message.endswith(autoscaler)
-    assert not found("ControlPlaneHealthy", rolled_out=asking, has_autoscaler=False).message.endswith(autoscaler)
-
-
 def node(**conditions_: str) -> Object:
     listed = [{"type": each, "status": state} for each, state in ({"Ready": "True"} | conditions_).items()]
     meta = {"name": "n", "labels": {"worker.gardener.cloud/pool": "w"}}

@@ -7,14 +7,16 @@ import pytest
 from components.component import Component
 from components.control_plane import Running
 from components.registry import COMPONENTS, images_of_workers
+from components.results import only
 from components.sample import needs
+from config.gardenlet.schema import SHOOT_COMPONENTS
 from kit.shoot_inputs import inputs, shoot_with
 
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"shoot": shoot_with(tolerance="zone")},
     {"running": Running.ASLEEP},
-    {"is_local": True},
+    {"omitted": SHOOT_COMPONENTS},
     {"autoscaled": False},
     {"shoot": shoot_with(verticalPodAutoscaler={"enabled": True})},
 ]
@@ -27,6 +29,15 @@ def test_a_component_is_removed_with_all_kinds_that_it_ever_has(component: Compo
     for known in VARIANTS:
         found = component.made(inputs(**known, live=dict.fromkeys(component.reads, ())))
         assert {(each["apiVersion"], each["kind"]) for each in found} <= set(kinds)
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
+def test_a_component_declares_the_results_that_it_reads(component: Component) -> None:
+    """So that its tasks come after those that provide them."""
+    assert set(component.results) == needs(component).results
+    for known in VARIANTS:
+        with only(component.results):
+            component.made(inputs(**known, live=dict.fromkeys(component.reads, ())))
 
 
 def test_names_and_tasks_of_components_are_their_own() -> None:

@@ -71,6 +71,45 @@ async def test_it_ends_when_a_new_cluster_takes_the_place_of_the_seed() -> None:
     await running
 
 
+async def test_it_ends_when_the_shoot_is_deleted_while_it_is_created() -> None:
+    here = shoot("a", version=1)
+    store = store_of(here)
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    leaving = shoot("a", version=2)
+    store.observe({**leaving, "metadata": {**leaving["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    with pytest.raises(Overtaken):
+        await running
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("Create", True), ("Reconcile", True), ("Delete", False), ("Migrate", False)]
+)
+async def test_it_begins_again_when_settings_of_the_control_plane_change(kind: str, *, ends: bool) -> None:
+    """The program that it waits for may never start with the previous ones."""
+
+    def of(version: int, **spec: object) -> Object:
+        found = shoot("a", version=version)
+        status = {**found["status"], "lastOperation": {"type": kind, "state": "Processing"}}
+        return {**found, "spec": {**found["spec"], "kubernetes": {"version": "1"}, **spec}, "status": status}
+
+    here = of(1)
+    store = store_of(here)
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    store.observe(of(2, purpose="testing"))
+    await asyncio.sleep(0)
+    assert not running.done()
+    store.observe(of(3, kubernetes={"version": "1", "kubeAPIServer": {"runtimeConfig": {}}}))
+    if ends:
+        with pytest.raises(Overtaken):
+            await running
+    else:
+        await asyncio.sleep(0)
+        assert not running.done()
+        running.cancel()
+
+
 async def test_else_it_ends_as_it_ends() -> None:
     here = shoot("a", version=1)
     store, done = store_of(here), list[str]()

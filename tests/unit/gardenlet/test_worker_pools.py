@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 import pytest
-import yaml
 
 from components import container_runtimes, shoot_pods
 from components.worker_pools import kubelet, node_agent, operating_system, worker
@@ -129,41 +128,9 @@ def test_feature_gates_that_a_kubelet_does_not_know_are_left_out() -> None:
 # --- machines
 
 
-def test_parameters_of_the_kernel_are_those_of_the_pool_first() -> None:
-    _, system = systems(pool(sysctls={"vm.max_map_count": "1", "vm.swappiness": "2"}))
-    lines = file(system, "/etc/sysctl.d/99-k8s-general.conf").splitlines()
-    assert {"vm.max_map_count = 1", "vm.swappiness = 2", "kernel/panic = 10"} <= {*lines}
-
-
-@pytest.mark.parametrize(("keys", "verb"), [((b"ssh-rsa a",), "start"), ((), "stop")])
-def test_without_keys_no_one_logs_in(keys: tuple[bytes, ...], verb: str) -> None:
-    for system in systems(pool(), *keys):
-        names = {each["name"] for each in system["spec"]["units"]}
-        assert ("gardener-user.service" in names) == bool(keys)
-        assert f"systemctl {verb} sshd" in file(system, "/var/lib/sshd-ensurer/run.sh")
-
-
 def test_both_keys_open_while_they_are_rotated() -> None:
     _, system = systems(pool(), b"ssh-rsa new\n", b"ssh-rsa old\n")
     assert file(system, "/var/lib/gardener-user-authorized-keys") == "ssh-rsa new\nssh-rsa old\n"
-
-
-@pytest.mark.parametrize(("version", "driver"), [("1.30.14", None), ("1.31.0", "systemd")])
-def test_node_agents_configure_how_the_runtime_limits_resources_since_they_can(
-    version: str, driver: str | None
-) -> None:
-    first, later = systems(pool(kubernetes={"version": version}))
-    assert at(later, "spec", "criConfig", "cgroupDriver") == driver
-    assert first["spec"]["criConfig"] == {"name": "containerd"}
-
-
-def test_a_machine_starts_with_a_script_that_bash_can_read() -> None:
-    first, _ = systems(pool())
-    script = file(first, "/var/lib/gardener-node-agent/init.sh")
-    assert 'image="agent"' in script
-    assert "{" not in script.replace("${", "")
-    config = yaml.safe_load(file(first, "/var/lib/gardener-node-agent/config.yaml"))
-    assert config["controllers"]["operatingSystemConfig"]["secretName"] == pool().key
 
 
 # --- system components

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.gardenlet.shoot.care.rules import conditions as rules
+from components import kube_apiserver
 from gardener import conditions as types
 from kit.garden_objects import shoot
 from kubectl.garden.why.checks import of_seed, of_shoot
@@ -21,7 +21,7 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
             "API server /healthz endpoint request failed: no answer",
             (
                 "look whether webhooks or clients overload it; if it does not answer at all, ask the operator of its Seed; "
-                f"in the seed: kubectl describe deployment {rules.API_SERVER} -n {SEED}"
+                f"in the seed: kubectl describe deployment {kube_apiserver.NAME} -n {SEED}"
             ),
         ),
         (

@@ -13,6 +13,7 @@ from agent.resource_manager.managed_resource.rules.invalid_update import (
     not_deleted_text,
     propagation_policy,
 )
+from kube.errors import Invalid
 from kube.objects import Object
 
 TEXT = "Forbidden: field is immutable when `immutable` is set"
@@ -42,7 +43,29 @@ def obj(kind: str, api_version: str = "v1", **annotations: str) -> Object:
     ],
 )
 def test_it_is_replaced_if_it_says_so_or_is_immutable(merged: Object, causes: list[Any], replaced: bool) -> None:
-    assert may_be_replaced(merged, causes) is replaced
+    error = Invalid(422, message="no", details={"causes": causes})
+    assert may_be_replaced(merged, error) is replaced
+
+
+@pytest.mark.parametrize(
+    ("refused", "replaced"),
+    [
+        ('Job.batch "j" is invalid: spec.completions: Invalid value: 2: field is immutable', True),
+        ('W.example.com "w" is invalid: spec.b: Invalid value: 2: may only grow', True),
+        (
+            "x \"n\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'b' denied request: a: field is immutable",
+            True,
+        ),
+        (
+            "x \"n\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'b' denied request: freeze until Monday",
+            False,
+        ),
+        ('admission webhook "a.b.c" denied the request: freeze until Monday', False),
+    ],
+)
+def test_a_refusal_of_admission_counts_only_for_immutable_fields(refused: str, replaced: bool) -> None:
+    error = Invalid(422, message=refused)
+    assert may_be_replaced(obj("Job", delete_on_invalid_update="true"), error) is replaced
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ async def test_a_plan_has_what_is_refused_in_no_stage_and_names_the_object() -> 
         data=[(Key(NAMESPACE, "s"), {"objects.yaml": text})],
         size=len(text),
         budget=PlanningBudget(),
-        discovery=Served(CONFIG_MAPS, SECRETS),  # type: ignore[arg-type] # all that is asked of it
+        discovery=Served(CONFIG_MAPS, SECRETS),
         managed_by="m",
         only_workloads=False,
         restriction=lambda resource, key: f"no {resource.kind} {key}" if resource == SECRETS else "",

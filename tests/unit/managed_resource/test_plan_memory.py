@@ -25,7 +25,7 @@ async def plan_of(*objects: Object, **injected: str) -> Plan:
         data=data,
         size=await size_of(data),
         budget=PlanningBudget(),
-        discovery=Served(CONFIG_MAPS, STATEFUL_SETS),  # type: ignore[arg-type]
+        discovery=Served(CONFIG_MAPS, STATEFUL_SETS),
         managed_by="gardener",
         only_workloads=False,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gardener import keys
 from gardener.garden.extensions import namespace_of_installation
 from kube.apply.shared_objects import missing_metadata
-from kube.objects import Object, annotations, key, labels
+from kube.objects import Object, annotations, is_deleting, key, labels
 from kube.resources import NAMESPACES
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
@@ -30,7 +30,9 @@ def desired(installation: Object, *, registration: str, zones: Sequence[str], is
 
 
 def patch(wanted: Object, live: Object) -> Object | None:
-    """Patch with missing metadata, and without an obsolete pod security label; None if nothing differs."""
+    """Patch with missing metadata, and without an obsolete pod security label; None if nothing differs, or it goes."""
+    if is_deleting(live):
+        return None
     found = missing_metadata(wanted, live)
     if ENFORCED in labels(live) and ENFORCED not in labels(wanted):
         found = found or {"metadata": {}}

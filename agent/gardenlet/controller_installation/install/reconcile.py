@@ -26,25 +26,24 @@ from agent.gardenlet.controller_installation.install.rules import access, manife
 from agent.gardenlet.controller_installation.install.rules.access import Server
 from agent.gardenlet.controller_installation.install.rules.injection import Injection
 from agent.gardenlet.controller_installation.install.rules.values import Surroundings, values
+from agent.gardenlet.identity import is_garden
 from config.gardenlet.schema import FEATURES
 from gardener import conditions, keys
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.garden.extensions import namespace_of_installation
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KindNotServed, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, Object, condition, finalizers, is_deleting, key, text, texts
 from kube.packing import digest
 from kube.paths import at
 from kube.resources import SECRETS, Resource
 from kube.runtime.cache import Store
-from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.presence import present
 from kube.runtime.status import StatusWriter
 
 _AGAIN_SECONDS = 5.0
-_OPERATOR = ("operator.gardener.cloud/v1alpha1", "Garden")
 _VALID = Condition(conditions.VALID, "True", "RegistrationValid", "chart could be rendered successfully.")
 _MOST_NAMED = 10
 
@@ -163,19 +162,9 @@ class Reconciler:
             installation,
             registration=key(registration).name,
             zones=texts(at(seed, "spec", "provider", "zones")),
-            is_garden=await self._is_garden(),
+            is_garden=await is_garden(self.context.seed),
         )
         return await writes.write_namespace(self.context.seed.client, wanted)
-
-    async def _is_garden(self) -> bool:
-        """Whether the garden runs in the seed cluster."""
-        seed = self.context.seed
-        try:
-            resource = await seed.discovery.find(*_OPERATOR)
-            page = await seed.client.list_page(resource, Selection(), form=Form.METADATA, limit=1)
-        except KindNotServed:
-            return False
-        return bool(page.get("items"))
 
     async def _access(self, installation: Object, registration: Object) -> str:
         """Name of the Secret with the kubeconfig for the garden."""

@@ -6,10 +6,9 @@ from agent.gardenlet.controller_installation.install.rules.manifests import NAME
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
-from kube.errors import KindNotServed, KubeError
+from kube.errors import KubeError
 from kube.objects import Key, is_deleting, uid
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource
-from kube.runtime.client import Client
 from process.clusters import Cluster
 
 
@@ -37,18 +36,16 @@ async def remove(name: str, *, context: Context) -> None:
 
 async def _gone(cluster: Cluster, resource: Resource, name: str, *, namespace: str = "") -> None:
     try:
-        if await _is_left(cluster.client, resource, name, namespace):
+        if await _is_left(cluster, resource, Key(namespace, name)):
             raise DeletionPending(f'Deletion of {resource.kind} "{name}" is still pending.')
-    except KindNotServed:
-        await cluster.discovery.require_gone(resource.api_version, resource.kind)
     except KubeError as error:
         raise DeletionError(f'Deletion of {resource.kind} "{name}" failed: {error}') from error
 
 
-async def _is_left(client: Client, resource: Resource, name: str, namespace: str) -> bool:
-    live = await client.find(resource, Key(namespace, name))
+async def _is_left(cluster: Cluster, resource: Resource, name: Key) -> bool:
+    live = await cluster.discovery.find_if_served(resource, name)
     if live is None:
         return False
-    if not is_deleting(live) and not await client.delete_if_exists(resource, Key(namespace, name), uid=uid(live)):
+    if not is_deleting(live) and not await cluster.client.delete_if_exists(resource, name, uid=uid(live)):
         return False
-    return await client.find(resource, Key(namespace, name)) is not None
+    return await cluster.client.find(resource, name) is not None

@@ -5,29 +5,21 @@ from collections.abc import Mapping
 from agent.gardenlet.controller_installation.install import namespaces
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import REFERENCE_PREFIX
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.differences import merge_patch
-from kube.objects import Object, annotations, is_deleting, key, labels, mapping, uid
+from kube.objects import Object, annotations, key, labels, mapping, uid
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client
 
 
 async def write_namespace(client: Client, wanted: Object) -> Object:
     """Write and return the namespace; one that is being deleted is returned unchanged."""
-    name = key(wanted).name
-    live = await client.find(NAMESPACES, name)
-    if live is None:
-        return await client.create(NAMESPACES, wanted)
-    patch = None if is_deleting(live) else namespaces.patch(wanted, live)
-    if patch is None:
-        return live
-    patch["metadata"]["uid"] = uid(live)
-    return await client.patch(NAMESPACES, name, patch)
+    return await ensure(client, NAMESPACES, wanted, patch=namespaces.patch)
 
 
 async def write_access(client: Client, secret: Object) -> None:
     """Write an access Secret; the token and foreign annotations stay."""
-    await share(client, SECRETS, secret)
+    await ensure(client, SECRETS, secret)
 
 
 async def write_immutable(client: Client, secret: Object) -> None:

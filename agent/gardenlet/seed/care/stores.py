@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
-from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy, SeedNamespace
+from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy
 from agent.gardenlet.seed.care.rules.condition import SHOWN
+from agent.shared.network_policy.rules.projections import Namespace
 from config.gardenlet.controllers import NetworkPolicy
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
@@ -83,7 +84,7 @@ class PoliciesElsewhere:
     """Policies of namespaces in which another program creates them."""
 
     client: Client
-    namespaces: Store[SeedNamespace]
+    namespaces: Store[Namespace]
     policies: Store[ExistingPolicy | None]
     served: Sequence[Selector]
     additional: Sequence[Selector]

@@ -1,15 +1,15 @@
 """The BackupBucket of a Seed: reconciled with each reconciliation of the Seed, and so are its entries."""
 
-import asyncio
 from typing import Any
 
 from gardener import keys
 from gardener.api.garden import BACKUP_BUCKETS, SEEDS
 from kube.errors import AlreadyExists, Conflict, NotFound
-from kube.objects import Object, annotations, key, mapping, metadata, spec, text, uid
+from kube.objects import Object, annotations, is_deleting, key, mapping, metadata, spec, text, uid
 from kube.paths import at
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
+from kube.runtime.polling import wait_while
 
 _ATTEMPTS = 3
 _GONE_SECONDS = 600.0
@@ -75,12 +75,13 @@ async def destroy(client: Client, seed: Object) -> None:
         ReconcileError: it is not gone in time.
     """
     name = uid(seed)
-    until = asyncio.get_running_loop().time() + _GONE_SECONDS
-    while (live := await client.find(BACKUP_BUCKETS, name)) is not None:
-        if "deletionTimestamp" not in metadata(live):
+
+    async def problem() -> str:
+        live = await client.find(BACKUP_BUCKETS, name)
+        if live is not None and not is_deleting(live):
             await client.delete(BACKUP_BUCKETS, name, uid=uid(live))
-            continue
-        if asyncio.get_running_loop().time() >= until:
-            error = text(at(live, "status", "lastError", "description")) or "it says nothing"
-            raise ReconcileError(f"BackupBucket {name} is not gone after {_GONE_SECONDS:g} s: {error}")
-        await asyncio.sleep(_LOOK_SECONDS)
+            live = await client.find(BACKUP_BUCKETS, name)
+        return "" if live is None else text(at(live, "status", "lastError", "description")) or "it says nothing"
+
+    if left := await wait_while(problem, seconds=_GONE_SECONDS, every=_LOOK_SECONDS):
+        raise ReconcileError(f"BackupBucket {name} is not gone after {_GONE_SECONDS:g} s: {left}")

@@ -1,10 +1,11 @@
 """Optional components of a seed: the configuration selects those that are deployed.
 
-With a local profile, some run as local processes, or are not needed. Some are not built yet.
+Some are not built yet.
 """
 
 from collections.abc import Collection
 
+from components.seed_registry import deployed
 from components.system import RESERVATION
 from config.gardenlet.schema import COMPONENTS, GardenletConfiguration
 
@@ -14,9 +15,9 @@ NOT_BUILT = (
     "kube-apiserver-ingress",
     "vali",
 )
-"""Further requirements of Shoots with workers, and of clusters that are not local."""
+"""Further requirements of Shoots with workers."""
 
 
 def left_out(config: GardenletConfiguration) -> Collection[str]:
     reservations = () if config.images.pause else (RESERVATION,)
-    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - config.components)
+    return sorted({*COMPONENTS, *NOT_BUILT, *reservations} - deployed(config))

@@ -12,6 +12,7 @@ from agent.gardenlet.flow.waiting import NotedWaiting
 from agent.gardenlet.seed.main import components
 from agent.gardenlet.seed.main.reconcile import FLOW_SECONDS, Reconciler
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
+from components.seed_registry import deployed
 from gardener.api.garden import SEEDS
 from kube.objects import Key, Object
 from kube.runtime.cache import Change
@@ -53,7 +54,7 @@ def declare(context: Context) -> ControlLoop:
             waiting=NotedWaiting(
                 client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery
             ),
-            components=context.config.components,
+            components=deployed(context.config),
             recorder=context.garden_recorder,
             certificate_expires=context.certificate_expires,
             flows=context.flows,

@@ -3,20 +3,22 @@
 Existing definitions of other projects' kinds stay unchanged; their owners may delete them.
 """
 
-import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
 
 from agent.gardenlet.seed.main.operation import SeedOperation
 from gardener import keys
 from gardener.api.managed_resource import custom_resource_definition
 from gardener.api.seed_definitions import OPEN, Stage, custom_resource_definitions
-from kube.errors import KindNotServed, Unreachable
+from kube.errors import Unreachable
 from kube.objects import Object, annotations, condition, is_deleting, key, labels, mappings, spec, uid
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kube.runtime.client import Form
 from kube.runtime.controller import ReconcileError
 from kube.runtime.discovery import Discovery
+from kube.runtime.polling import wait_while
 
 _SERVED_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
@@ -44,12 +46,9 @@ async def deploy(operation: SeedOperation, stage: Stage) -> None:
         theirs = await _of_others(operation)
         wanted = [each for each in wanted if key(each).name not in theirs]
     await operation.objects.deploy(component(stage), wanted)
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            for each in wanted:
-                await _until_served(operation.cluster.discovery, each)
-    except TimeoutError:
-        raise ReconcileError(await _why_not(operation, wanted)) from None
+    problem = partial(_unserved, operation.cluster.discovery, wanted)
+    if await wait_while(problem, seconds=_SERVED_SECONDS, every=_LOOK_SECONDS):
+        raise ReconcileError(await _why_not(operation, wanted))
 
 
 async def _of_others(operation: SeedOperation) -> set[str]:
@@ -58,17 +57,20 @@ async def _of_others(operation: SeedOperation) -> set[str]:
     return {key(each).name for each in listed if keys.GARDENLET_COMPONENT not in annotations(each)}
 
 
-async def _until_served(discovery: Discovery, definition: Object) -> None:
-    group, kind = spec(definition)["group"], at(definition, "spec", "names", "kind")
-    for version in mappings(spec(definition).get("versions")):
-        while version.get("served"):
-            try:
-                await discovery.find(f"{group}/{version['name']}", kind)
-                break
-            except (KindNotServed, Unreachable):
-                # A new group is listed before it is served, or the other way round.
-                await asyncio.sleep(_LOOK_SECONDS)
-                discovery.invalidate(group)
+async def _unserved(discovery: Discovery, wanted: Iterable[Object]) -> str:
+    """Name of a definition that is not served yet; empty if all are."""
+    for each in wanted:
+        group, kind = spec(each)["group"], at(each, "spec", "names", "kind")
+        for version in mappings(spec(each).get("versions")):
+            if not version.get("served"):
+                continue
+            # A new group is listed before it is served, or the other way round.
+            with suppress(Unreachable):
+                if await discovery.kind_if_served(f"{group}/{version['name']}", kind) is not None:
+                    continue
+            discovery.invalidate(group)
+            return key(each).name
+    return ""
 
 
 async def _why_not(operation: SeedOperation, wanted: Iterable[Object]) -> str:
@@ -111,5 +113,5 @@ async def _confirm(operation: SeedOperation, name: str) -> None:
     if live is None or is_deleting(live) or keys.DELETION_PROTECTED not in labels(live):
         return
     if annotations(live).get(keys.CONFIRM_DELETION) != "true":
-        meta = {"uid": uid(live), "annotations": {keys.CONFIRM_DELETION: "true"}}
-        await operation.cluster.client.patch(CUSTOM_RESOURCE_DEFINITIONS, name, {"metadata": meta})
+        confirmed = {keys.CONFIRM_DELETION: "true"}
+        await operation.cluster.client.annotate(CUSTOM_RESOURCE_DEFINITIONS, name, confirmed, uid=uid(live))

@@ -25,8 +25,8 @@ from components.parts import GARDEN, in_seed, made
 from gardener import keys
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import ENVOY_FILTERS, SERVICE_MONITORS
-from kube.apply.shared_objects import share
-from kube.errors import KindNotServed, NotFound
+from kube.apply.shared_objects import ensure
+from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, is_deleting, key, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at
 from kube.resources import NAMESPACES, SECRETS, SERVICES
@@ -100,10 +100,8 @@ async def _gateways(operation: SeedOperation) -> list[Gateway]:
 
 async def _reached_through(operation: SeedOperation, namespace: str) -> list[str]:
     """Namespaces of Shoots that own objects in the namespace of a gateway."""
-    try:
-        filters = await operation.cluster.client.list(ENVOY_FILTERS, Selection(namespace=namespace), form=Form.METADATA)
-    except KindNotServed:
-        return []
+    selection, discovery = Selection(namespace=namespace), operation.cluster.discovery
+    filters = await discovery.list_if_served(ENVOY_FILTERS, selection, form=Form.METADATA)
     owners = (owner for each in filters for owner in mappings(metadata(each).get("ownerReferences")))
     return sorted({text(each.get("name")) for each in owners if each.get("kind") == NAMESPACES.kind})
 
@@ -132,7 +130,7 @@ async def _deploy_namespaces(operation: SeedOperation, gateways: list[Gateway]) 
         if live is None or keys.GARDENLET_COMPONENT in annotations(live):
             own.append(each)
         else:
-            await share(operation.cluster.client, NAMESPACES, each)
+            await ensure(operation.cluster.client, NAMESPACES, each)
     await operation.objects.deploy(_NAMESPACES, own)
 
 
@@ -237,11 +235,7 @@ async def _credentials(operation: SeedOperation) -> Object:
 
 async def _own_record(operation: SeedOperation) -> Object | None:
     """Record of this gardenlet; None if there is none, or it has another owner."""
-    try:
-        live = await operation.cluster.client.find(DNS_RECORDS, Key(GARDEN, _RECORD))
-    except KindNotServed:
-        await operation.cluster.discovery.require_gone(DNS_RECORDS.api_version, DNS_RECORDS.kind)
-        return None
+    live = await operation.cluster.discovery.find_if_served(DNS_RECORDS, Key(GARDEN, _RECORD))
     return live if live is not None and keys.GARDENLET_COMPONENT in annotations(live) else None
 
 

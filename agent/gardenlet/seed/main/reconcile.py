@@ -22,6 +22,7 @@ from agent.gardenlet.flow.graph import Graph, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
+from agent.gardenlet.identity import is_garden
 from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main import backup_bucket
 from agent.gardenlet.seed.main.flows import DELETE, RECONCILE
@@ -38,7 +39,7 @@ from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.seeds import namespace_of
 from gardener.garden.shoots import selectors_of_users
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.errors import KindNotServed, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, text, uid
 from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
@@ -59,7 +60,6 @@ _REMOVED_SECONDS = 60.0
 _MOST_NAMED = 10
 _MONITORING = "global-monitoring"
 _REFERENCED = "ResourceReferenced"
-_OPERATOR = ("operator.gardener.cloud/v1alpha1", "Garden")
 _AUTOSCALER = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
 
 
@@ -184,7 +184,7 @@ class Reconciler:
         """
         zones = mapping(mapping(seed["spec"]).get("provider")).get("zones") or []
         for namespace in labelled_namespaces.objects(zones=zones):
-            await share(self.seed.client, NAMESPACES, namespace)
+            await ensure(self.seed.client, NAMESPACES, namespace)
         selection = Selection(namespace=GARDEN, label_selector=prerequisites.WILDCARD_SELECTOR)
         return prerequisites.wildcard_certificate(await self.seed.client.list(SECRETS, selection, form=Form.METADATA))
 
@@ -222,14 +222,12 @@ class Reconciler:
 
     async def _mark_finalised(self, seed: Object) -> None:
         """Prevent that a restart of this process recreates the Seed."""
+
+        def other_data(marker: Object, live: Object) -> Object | None:
+            return {"data": marker["data"]} if live.get("data") != marker["data"] else None
+
         marker = finalised_marker(seed, self.config.seed)
-        name = key(marker)
-        live = await self.seed.client.find(CONFIG_MAPS, name)
-        if live is None:
-            await self.seed.client.create(CONFIG_MAPS, marker)
-        elif live.get("data") != marker["data"]:
-            body = {"metadata": {"uid": uid(live)}, "data": marker["data"]}
-            await self.seed.client.patch(CONFIG_MAPS, name, body)
+        await ensure(self.seed.client, CONFIG_MAPS, marker, patch=other_data)
 
     # --- flow
 
@@ -255,7 +253,7 @@ class Reconciler:
             keys=made,
             identity=text(mapping(seed["status"]).get("clusterIdentity")),
             has_own_identity=cluster_identity.is_of_others(identity),
-            is_garden=await self._is_garden(),
+            is_garden=await is_garden(self.seed),
             **names,
         )
         async with Progress(partial(self._report, seed), period=_REPORT_SECONDS) as progress:
@@ -272,12 +270,3 @@ class Reconciler:
             return found
         namespace = labelled_namespaces.KUBE_SYSTEM
         return uid(await self.seed.client.get(NAMESPACES, namespace, form=Form.METADATA))
-
-    async def _is_garden(self) -> bool:
-        """Whether the garden runs in the seed cluster."""
-        try:
-            resource = await self.seed.discovery.find(*_OPERATOR)
-            page = await self.seed.client.list_page(resource, Selection(), form=Form.METADATA, limit=1)
-        except KindNotServed:
-            return False
-        return bool(page.get("items"))

@@ -1,22 +1,21 @@
 """Waiting for changes by other programs in the garden and in the seed."""
 
-import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
 
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.operation import SeedOperation
 from agent.gardenlet.seed.main.rules.prerequisites import unready_extensions
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import KindNotServed
 from kube.objects import key
-from kube.runtime.cache import Store
 from kube.runtime.client import Form
 from kube.runtime.controller import ReconcileError
+from kube.runtime.polling import wait_while
 
 _EXTENSIONS_SECONDS = 60.0
 _GONE_SECONDS = 300.0
 _LOOK_SECONDS = 5.0
+_STORE_SECONDS = 0.2
+"""Interval of checks of a store, which cost no request."""
 _MOST_NAMED = 10
 
 
@@ -27,14 +26,14 @@ async def until_extensions_are_ready(operation: SeedOperation) -> None:
         ReconcileError: they are not ready in time.
     """
 
-    def problem() -> str:
+    async def problem() -> str:
         return unready_extensions(
             operation.seed,
             installations=operation.installations.values(),
             registrations={name.name: each for name, each in operation.registrations.items()},
         )
 
-    await _until_none(problem, operation.installations, operation.registrations, seconds=_EXTENSIONS_SECONDS)
+    await _until_none(problem, seconds=_EXTENSIONS_SECONDS)
 
 
 async def until_installations_are_gone(operation: SeedOperation) -> None:
@@ -44,10 +43,10 @@ async def until_installations_are_gone(operation: SeedOperation) -> None:
         ReconcileError: they are not gone in time.
     """
 
-    def problem() -> str:
+    async def problem() -> str:
         return _still_there("ControllerInstallations", (key(each).name for each in operation.installations.values()))
 
-    await _until_none(problem, operation.installations, seconds=_GONE_SECONDS)
+    await _until_none(problem, seconds=_GONE_SECONDS)
 
 
 async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
@@ -56,23 +55,12 @@ async def until_managed_resources_are_gone(operation: SeedOperation) -> None:
     Raises:
         ReconcileError: they are not gone in time.
     """
-    until = asyncio.get_running_loop().time() + _GONE_SECONDS
-    while problem := await _managed_resources(operation):
-        if asyncio.get_running_loop().time() >= until:
-            raise ReconcileError(problem)
-        waits_for(problem)
-        await asyncio.sleep(_LOOK_SECONDS)
 
+    async def problem() -> str:
+        listed = await operation.cluster.discovery.list_if_served(MANAGED_RESOURCES, form=Form.METADATA)
+        return _still_there("ManagedResources", (str(key(each)) for each in listed))
 
-async def _managed_resources(operation: SeedOperation) -> str:
-    cluster = operation.cluster
-    try:
-        resource = await cluster.discovery.find_any_version(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        listed = await cluster.client.list(resource, form=Form.METADATA)
-    except KindNotServed:
-        await cluster.discovery.require_gone(MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
-        return ""
-    return _still_there("ManagedResources", (str(key(each)) for each in listed))
+    await _until_none(problem, seconds=_GONE_SECONDS, every=_LOOK_SECONDS)
 
 
 def _still_there(what: str, names: Iterable[str]) -> str:
@@ -81,18 +69,6 @@ def _still_there(what: str, names: Iterable[str]) -> str:
     return f"{what} still exist: {', '.join(found[:_MOST_NAMED])}{more}" if found else ""
 
 
-async def _until_none(problem: Callable[[], str], *stores: Store[Any], seconds: float) -> None:
-    """Return when there is no problem; check again whenever a store changes."""
-    changed = asyncio.Event()
-    unsubscribe = [store.subscribe(lambda _: changed.set()) for store in stores]
-    try:
-        async with asyncio.timeout(seconds):
-            while found := problem():
-                waits_for(found)
-                changed.clear()
-                await changed.wait()
-    except TimeoutError:
-        raise ReconcileError(problem()) from None
-    finally:
-        for each in unsubscribe:
-            each()
+async def _until_none(problem: Callable[[], Awaitable[str]], *, seconds: float, every: float = _STORE_SECONDS) -> None:
+    if left := await wait_while(problem, seconds=seconds, every=every, report=waits_for):
+        raise ReconcileError(left)

@@ -53,11 +53,9 @@ def declare(context: Context) -> ControlLoop:
                     clock=context.clock,
                 ),
                 clock=context.clock,
-                has_tunnels=context.config.local_profile is None,
+                has_tunnels=context.config.has_tunnels,
             ),
-            # Control planes of the local profile are not monitored.
-            is_monitored=context.config.monitoring.shoot.enabled and context.config.local_profile is None,
-            has_autoscaler=context.config.local_profile is None,
+            is_monitored=context.config.monitoring.shoot.enabled,
             names=names,
             clock=context.clock,
         )

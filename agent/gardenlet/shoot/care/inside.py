@@ -68,7 +68,7 @@ async def probe(clusters: ShootClusters, namespace: str, shoot: Key) -> Probe:
 class Inspection:
     """Args:
     seed: client of the seed.
-    has_tunnels: whether API servers reach Nodes through pods, as everywhere but in the local profile.
+    has_tunnels: whether API servers reach Nodes through a tunnel.
     """
 
     clusters: ShootClusters

@@ -15,6 +15,7 @@ from agent.gardenlet.shoot.care.rules.garbage import is_overdue
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Observed, Part, Probe
 from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.shoot_clusters import ShootClusters
+from components import kube_apiserver
 from config.gardenlet.controllers import ShootCare
 from gardener.garden.shoots import last_operation, responsible_seed
 from gardener.operations import PENDING, PROCESSING
@@ -51,7 +52,6 @@ class _Inspected:
 class Reconciler:
     """Args:
     is_monitored: whether the configuration enables monitoring of Shoots.
-    has_autoscaler: see `Observed`.
     names: the Shoots that were checked, by namespace in the seed.
     """
 
@@ -64,7 +64,6 @@ class Reconciler:
     clusters: ShootClusters
     inspection: Inspection
     is_monitored: bool
-    has_autoscaler: bool
     names: dict[str, Key]
     clock: Callable[[], datetime]
     _inspected: dict[str, _Inspected] = field(default_factory=dict)
@@ -160,7 +159,6 @@ class Reconciler:
             inside=None,
             now=self.clock(),
             machines=self.stores.machines_in(namespace),
-            has_autoscaler=self.has_autoscaler,
         )
 
     # --- garbage collection
@@ -195,6 +193,6 @@ def _asleep(observed: Observed) -> tuple[list[Condition], list[Condition]]:
 
 def _runs(parts: Sequence[Part]) -> bool:
     """Whether the API server is deployed with replicas."""
-    found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, conditions.API_SERVER))
+    found = (each for each in parts if (each.kind, each.name.name) == (DEPLOYMENTS.kind, kube_apiserver.NAME))
     api_server = next(found, None)
     return api_server is not None and not api_server.is_deleting and api_server.replicas > 0

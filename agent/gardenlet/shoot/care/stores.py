@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.context import Context
-from agent.gardenlet.shoot.care.rules.conditions import API_SERVER
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
 from agent.gardenlet.shoot.care.rules.nodes import Machines, machines
 from agent.gardenlet.shoot.care.rules.observed import (
@@ -25,6 +24,7 @@ from agent.gardenlet.shoot.care.rules.observed import (
     of_stateful_set,
 )
 from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
+from components import kube_apiserver
 from components.secrets import labels as names
 from gardener import keys
 from gardener.api import extensions
@@ -46,16 +46,7 @@ _BY_NAMESPACE = "namespace"
 _TOGETHER_SECONDS = 1.0
 """Delay that combines simultaneous changes in one check."""
 _HEARTBEAT = "gardener-extension-heartbeat"
-_REPORTING = (
-    extensions.BACKUP_ENTRIES,
-    extensions.CONTAINER_RUNTIMES,
-    extensions.CONTROL_PLANES,
-    extensions.EXTENSIONS,
-    extensions.INFRASTRUCTURES,
-    extensions.NETWORKS,
-    extensions.OPERATING_SYSTEM_CONFIGS,
-    extensions.WORKERS,
-)
+_REPORTING = (extensions.BACKUP_ENTRIES, *(each for each in extensions.OF_SHOOTS if each != extensions.DNS_RECORDS))
 _ROLES = f"{keys.ROLE} in ({CONTROL_PLANE},{MONITORING})"
 
 
@@ -313,4 +304,4 @@ def _leading(shoot_of: Callable[[str], Key | None], namespace_of: Callable[[Any]
 
 
 def _is_api_server(kept: object) -> bool:
-    return isinstance(kept, Part) and kept.name.name == API_SERVER
+    return isinstance(kept, Part) and kept.name.name == kube_apiserver.NAME

@@ -41,8 +41,7 @@ async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object
     """Annotate and return the object. Args: name: of the Secret that extensions mount."""
     if annotations(live).get(keys.GENERIC_TOKEN_KUBECONFIG) == name:
         return live
-    meta = {"uid": uid(live), "annotations": {keys.GENERIC_TOKEN_KUBECONFIG: name}}
-    return await seed.patch(CLUSTERS, key(live).name, {"metadata": meta})
+    return await seed.annotate(CLUSTERS, key(live), {keys.GENERIC_TOKEN_KUBECONFIG: name}, uid=uid(live))
 
 
 async def show(seed: Client, name: str, shoot: Object) -> None:

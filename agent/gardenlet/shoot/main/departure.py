@@ -17,6 +17,7 @@ from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.presence import present
+from process.clusters import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Departures:
     seed_name: str
     version: str
     seeds: Store[Object]
-    seed: Client
+    seed: Cluster
     garden: Client
     api: GardenApi
     saves_states: bool

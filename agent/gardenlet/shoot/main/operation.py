@@ -17,9 +17,10 @@ from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.rules.contents import left_for
-from components.control_plane import Running, etcd_members
+from components.control_plane import Running
 from components.gateways import Gateway, nearest
 from components.inputs import Inputs
+from components.results import NAMESPACE, Results
 from config.gardenlet.schema import RESOURCE_MANAGER, GardenletConfiguration, Images
 from gardener import keys, operations
 from gardener.api.extensions import ALL_EXTENSIONS
@@ -39,8 +40,6 @@ from process.clusters import Cluster
 from process.configuration.fields import as_object
 
 _ATTEMPTS = 5
-_LOCAL_RESOURCE_MANAGER = "resource-manager:local"
-"""Placeholder image when the resource manager runs as a process."""
 
 
 def running_after(shoot: Object, kind: str) -> Running:
@@ -75,40 +74,11 @@ async def forget_task(garden: Client, shoot: Object, task: str) -> None:
 
 
 @dataclass(slots=True)
-class Found:
-    """Results of tasks for later tasks.
+class _Searches:
+    """Searches in the namespace; those in a new one send no request."""
 
-    Attributes:
-        cluster: the Cluster object, as written by this operation; None if it writes none.
-        address: of the API server: an IP address, or a host name.
-        port: of the API server at that address.
-        cluster_ip: of its Service.
-        stale: Extensions that the Shoot does not request.
-        going: uids of Extensions whose deletion was requested, by name.
-        has_token: whether there is one for the Shoot's API server.
-        zones: of the control plane.
-        namespace_uid: of the namespace, once it exists.
-        has_new_namespace: whether the operation has created it, so that it was empty before.
-        infrastructure: the Infrastructure, once its extension has responded.
-        worker: the Worker, likewise.
-        systems: OperatingSystemConfigs whose extensions have responded, by name.
-        stale_systems: OperatingSystemConfigs of pools that no longer exist.
-    """
-
-    cluster: Object | None = None
-    address: str = ""
-    port: int = 443
-    cluster_ip: str = ""
-    stale: Sequence[Key] = ()
-    going: dict[Key, str] = field(default_factory=dict)
-    has_token: bool = False
-    zones: Sequence[str] = ()
-    namespace_uid: str = ""
     has_new_namespace: bool = False
-    infrastructure: Object = field(default_factory=dict)
-    worker: Object = field(default_factory=dict)
-    systems: dict[str, Object] = field(default_factory=dict)
-    stale_systems: Sequence[Key] = ()
+    done: set[tuple[Resource, str]] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +86,19 @@ class _Images:
     """Images from the configuration."""
 
     configured: Images
-    is_local: bool
 
     def of(self, name: str, /) -> str:
-        """Return an image; in the local profile, nothing runs from it.
+        """Return a configured image.
 
         Raises:
-            TerminalError: the image of the resource manager is not configured.
+            TerminalError: it is not configured.
         """
-        if name != RESOURCE_MANAGER:
-            return self.configured.workers.get(name) or f"{name}:local"
-        if not self.configured.resource_manager and not self.is_local:
-            raise TerminalError("images.resourceManager is not set in the configuration of the gardenlet; set it")
-        return self.configured.resource_manager or _LOCAL_RESOURCE_MANAGER
+        is_manager = name == RESOURCE_MANAGER
+        image = self.configured.resource_manager if is_manager else self.configured.workers.get(name)
+        if not image:
+            field = "resourceManager" if is_manager else f"workers[{name}]"
+            raise TerminalError(f"images.{field} is not set in the configuration of the gardenlet; set it")
+        return image
 
     def of_kubernetes(self, program: str, version: str, /) -> str:
         where = self.configured.programs.get(program) or "/".join(filter(None, (self.configured.kubernetes, program)))
@@ -143,8 +113,8 @@ class ShootOperation:
     technical_id: name of the Shoot's namespace in the seed.
     garden_identity: of the garden cluster.
     external: None if the gardenlet creates no records in the Shoot's own domain.
-    gateway: ingress gateway in front of the API server, in any zone, unused in the local profile; None if the Shoot
-        leaves and it is no longer known.
+    gateway: ingress gateway in front of the API server, in any zone; None if the seed
+        has none, or the Shoot leaves and it is no longer known.
     profile: its CloudProfile.
     registrations: ControllerRegistrations by name.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
@@ -152,6 +122,7 @@ class ShootOperation:
     cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
     copies_backups: whether they are in the bucket of another Seed.
     state: `spec` of the ShootState that the Shoot has brought from another Seed.
+    results: of its tasks; at the start, the Cluster object, if it was written.
     """
 
     config: GardenletConfiguration
@@ -180,10 +151,10 @@ class ShootOperation:
     keys: SecretsManager
     statuses: StatusWriter
     shoots: ShootClusters
-    found: Found = field(default_factory=Found)
+    results: Results = field(default_factory=Results)
     _editing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _requested: dict[tuple[Resource, Key], Asked] = field(default_factory=dict)
-    _sought: set[tuple[Resource, str]] = field(default_factory=set)
+    _searches: _Searches = field(default_factory=_Searches)
     _written: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
@@ -206,26 +177,15 @@ class ShootOperation:
 
     @property
     def is_monitored(self) -> bool:
-        """Whether Shoot monitoring may be deployed; never in the local profile."""
-        is_tested = spec(self.shoot).get("purpose") == "testing"
-        return self.config.monitoring.shoot.enabled and not self.is_local and not is_tested
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the control plane consists of local processes."""
-        return self.config.local_profile is not None
-
-    @property
-    def etcd_members(self) -> int:
-        """Members of each etcd; one in the local profile, where all would be lost together."""
-        return 1 if self.is_local else etcd_members(self.shoot)
+        """Whether Shoot monitoring may be deployed."""
+        return self.config.monitoring.shoot.enabled and spec(self.shoot).get("purpose") != "testing"
 
     @property
     def nearest_gateway(self) -> Gateway | None:
         """Gateway in the zones of the control plane, once these are known."""
         if self.gateway is None:
             return None
-        return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.found.zones)
+        return nearest(self.gateway, self.config, seed=self.seed_object, zones=self.results[NAMESPACE].zones)
 
     @property
     def has_backup(self) -> bool:
@@ -250,17 +210,12 @@ class ShootOperation:
             host=self.internal.host,
             running=self.running,
             autoscaled=self.autoscaled,
-            is_local=self.is_local,
-            images=_Images(self.config.images, self.is_local),
+            images=_Images(self.config.images),
             secrets=GeneratedSecrets(self.keys),
             garden_identity=self.garden_identity,
             patience=as_object(self.config.node_toleration),
-            namespace_uid=self.found.namespace_uid,
-            address=self.found.address,
-            port=self.found.port,
-            cluster_ip=self.found.cluster_ip,
-            infrastructure=self.found.infrastructure,
-            worker=self.found.worker,
+            omitted=self.config.omit.shoots,
+            results=self.results,
             tasks=_tasks(self.shoot),
             now=format_time(self.seed.clock()),
             live=live or {},
@@ -281,8 +236,8 @@ class ShootOperation:
     async def waiting_skipped(self) -> None:
         """Remove the annotation that skips waiting; it applies to one operation."""
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
-            body = {"metadata": {"uid": uid(self.shoot), "annotations": {keys.SHOOT_SKIP_READINESS: None}}}
-            await self.garden.client.patch(SHOOTS, self.name, body)
+            done = {keys.SHOOT_SKIP_READINESS: None}
+            await self.garden.client.annotate(SHOOTS, self.name, done, uid=uid(self.shoot))
 
     # --- components
 
@@ -299,6 +254,17 @@ class ShootOperation:
         """Remove all objects of a component. Args: objects: define the kinds. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)
 
+    def expect_none(self) -> None:
+        """The operation has just created the namespace."""
+        self._searches.has_new_namespace = True
+        self.keys.expect_none_of_others()
+        self.shoots.expect_none(self.technical_id)
+
+    @property
+    def has_new_namespace(self) -> bool:
+        """Whether the namespace was empty before the operation."""
+        return self._searches.has_new_namespace
+
     async def find(self, resource: Resource, name: str) -> Object | None:
         """Find an object in the namespace; the first search in a new namespace makes no request."""
         if self._can_be_new(resource, name):
@@ -307,9 +273,9 @@ class ShootOperation:
 
     def _can_be_new(self, resource: Resource, name: str) -> bool:
         """Whether nothing can exist: in a new namespace, only a failed attempt may have created the object."""
-        is_new = self.found.has_new_namespace and (resource, name) not in self._sought
-        self._sought.add((resource, name))
-        return is_new
+        is_first = (resource, name) not in self._searches.done
+        self._searches.done.add((resource, name))
+        return self.has_new_namespace and is_first
 
     # --- extension objects
 

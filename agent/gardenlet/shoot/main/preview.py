@@ -18,14 +18,16 @@ from agent.gardenlet.dry_run.waiting import NoWaiting
 from agent.gardenlet.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.previews import NoPreviewError
 from agent.gardenlet.shoot.main import surroundings
-from agent.gardenlet.shoot.main.operation import Found, ShootOperation
+from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.reconcile import Reconciler
+from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot_clusters import ShootClusters
 from components.gateways import GatewayError
+from components.results import Results
 from gardener import operations
 from gardener.api.extensions import CLUSTERS
 from gardener.difference_reports import DifferenceReport, Place
@@ -72,14 +74,14 @@ class ShootPreviews:
         shoot = self._begun(shoot, kind, project)
         namespace = text(at(shoot, "status", "technicalID"))
         keys = await NoNewSecrets.open(seed, namespace, clock=of.seed.clock, requested=rotation_times(shoot))
-        found = Found(cluster=await of.seed.client.find(CLUSTERS, namespace))
+        results = Results({CLUSTER: await of.seed.client.find(CLUSTERS, namespace)})
         operation = self._without_writes(
-            await of.operation(shoot, kind, around, made=keys, found=found),
+            await of.operation(shoot, kind, around, made=keys, results=results),
             seed=seed,
             garden=garden,
             components=components,
         )
-        unknown = await run_once(of.flows[kind], operation)
+        unknown = await run_once(of.flows[kind], operation, results)
         if not unknown:
             await keys.clean_up()
         compared = Components(

@@ -28,7 +28,8 @@ from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, surroundings
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
-from agent.gardenlet.shoot.main.operation import Found, ShootOperation, running_after
+from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
+from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.rules import cluster, moving, rotation, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
@@ -43,6 +44,7 @@ from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.saving import saved
 from components import gateways
 from components.gateways import Gateway, GatewayError
+from components.results import Results
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener import keys, operations
@@ -180,15 +182,15 @@ class Reconciler:
             self.held.add(key(shoot))
             await self.statuses.write(shoot, status.waiting_for_seed(shoot, problem, now=self.clock()))
             return RequeueAfter(SEED_SECONDS)
-        found = Found(cluster=written)
-        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around, found))
+        results = Results({CLUSTER: written})
+        done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around, results))
         if done is None:
             return Done()
         if kind == operations.DELETE:
             return await self._finalise(done)
         if kind == operations.MIGRATE:
             return await self._left(done)
-        await self._write_cluster(done, around, known=found.cluster)
+        await self._write_cluster(done, around, known=results[CLUSTER])
         if kind == operations.RESTORE:
             await self.departures.arrived(done)
         return self._later(done)
@@ -234,9 +236,8 @@ class Reconciler:
 
     async def _without_operation(self, shoot: Object) -> Object:
         """Remove the operation annotation: the status has the request from now on."""
-        name, version = key(shoot), metadata(shoot)["resourceVersion"]
-        body = {"metadata": {"resourceVersion": version, "annotations": {keys.OPERATION: None}}}
-        written = await self.garden.client.patch(SHOOTS, name, body)
+        done, version = {keys.OPERATION: None}, metadata(shoot)["resourceVersion"]
+        written = await self.garden.client.annotate(SHOOTS, key(shoot), done, resource_version=version)
         self.shoots.observe(written)
         return written
 
@@ -267,7 +268,7 @@ class Reconciler:
         self.recorder.event(shoot, "Normal", done, done_text)
         return await self._succeed(shoot, kind)
 
-    async def _run(self, shoot: Object, kind: str, around: Surroundings, found: Found) -> None:
+    async def _run(self, shoot: Object, kind: str, around: Surroundings, results: Results) -> None:
         """Run the flow of an operation.
 
         Raises:
@@ -279,16 +280,16 @@ class Reconciler:
         made = await SecretsManager.open(
             self.seed.client, namespace, clock=self.seed.clock, requested=rotation_times(shoot)
         )
-        operation = await self.operation(shoot, kind, around, made=made, found=found)
+        operation = await self.operation(shoot, kind, around, made=made, results=results)
         async with self.waiting.keeping(namespace):
-            await self._run_flow(shoot, kind, self.flows[kind], operation)
+            await self._run_flow(shoot, kind, self.flows[kind], operation, results)
         if kind not in _LEAVES:
             await made.clean_up()
             await settle(operation)
             await operation.waiting_skipped()
 
     async def operation(
-        self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, found: Found
+        self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, results: Results
     ) -> ShootOperation:
         """Args: shoot: with the started operation. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
@@ -328,7 +329,7 @@ class Reconciler:
             keys=made,
             statuses=self.statuses,
             shoots=self.shoot_clusters,
-            found=found,
+            results=results,
         )
 
     async def _run_forced(self, shoot: Object, technical_id: str) -> None:
@@ -353,11 +354,13 @@ class Reconciler:
             if removal.left_behind:
                 self.recorder.event(shoot, "Warning", "LeftBehind", text_of(removal.left_behind))
 
-    async def _run_flow(self, shoot: Object, kind: str, flow: Graph[O], operation: O) -> None:
+    async def _run_flow(
+        self, shoot: Object, kind: str, flow: Graph[O], operation: O, results: Results | None = None
+    ) -> None:
         before = [text(each.get("taskID")) for each in last_errors(shoot)]
         async with Progress(partial(self._report, shoot, kind), period=self.period) as progress:
             record = self.records, Subject(SHOOTS.kind, key(shoot))
-            await run(flow, operation, on_change=progress.report, failed_before=before, record=record)
+            await run(flow, operation, results=results, on_change=progress.report, failed_before=before, record=record)
 
     # --- the status
 
@@ -447,11 +450,13 @@ class Reconciler:
     # --- helpers
 
     def _gateway(self, kind: str, around: Surroundings) -> Gateway | None:
-        """Gateway of the API server.
+        """Gateway of the API server; None if the seed has none.
 
         Raises:
             GatewayError: the configuration has no such gateway.
         """
+        if not self.config.has_gateways:
+            return None
         find = gateways.of_leaving_shoot if kind in _LEAVES else gateways.of_shoot
         return find(self.config, around.exposure_class)
 

@@ -25,6 +25,7 @@ from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue_own
 from kube.runtime.predicates import any_of, changed, listed
+from process.clusters import Cluster
 
 NAME = "shoot-state"
 _NOT_YET_SECONDS = 600.0
@@ -41,7 +42,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             seed_name=context.seed_name,
-            seed=context.seed.client,
+            seed=context.seed,
             garden=garden.client,
             shoots=shoots,
             period=settings.sync_period,
@@ -55,7 +56,7 @@ class Reconciler:
     """Args: period: seconds between two saves of a Shoot."""
 
     seed_name: str
-    seed: Client
+    seed: Cluster
     garden: Client
     shoots: Store[Object]
     period: float

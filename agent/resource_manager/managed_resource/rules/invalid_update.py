@@ -5,10 +5,9 @@ The manifest permits that by an annotation, or it is an immutable ConfigMap or S
 An object that could not be created again must not be deleted because of a typo, so a dry run comes first.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from gardener import keys
+from gardener.managed_resource.remedies import is_replaceable
+from kube.errors import Invalid
 from kube.objects import Object, annotations, is_truthy
 
 _IMMUTABLE = "field is immutable when `immutable` is set"
@@ -19,16 +18,16 @@ class PropagationPolicyError(ValueError):
     """The annotation is not a propagation policy, so nothing is deleted."""
 
 
-def may_be_replaced(merged: Object, causes: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the object may be deleted after its update was refused for these causes."""
+def may_be_replaced(merged: Object, error: Invalid) -> bool:
+    """Whether the object may be deleted after its update was refused with this error."""
     if is_truthy(annotations(merged).get(keys.DELETE_ON_INVALID_UPDATE)):
-        return True
+        return is_replaceable(str(error))
     return (
         merged.get("apiVersion") == "v1"
         and merged.get("kind") in {"ConfigMap", "Secret"}
         and any(
             cause.get("reason") == "FieldValueForbidden" and _IMMUTABLE in (cause.get("message") or "")
-            for cause in causes
+            for cause in error.causes
         )
     )
 

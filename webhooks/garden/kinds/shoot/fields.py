@@ -90,3 +90,14 @@ def project_name(write: Write) -> str:
 
 def seed_name(shoot: Object) -> str:
     return text(spec(shoot).get("seedName"))
+
+
+def kubelet_of(shoot_spec: Object, worker: Object) -> Version | None:
+    """Version of the kubelets of a pool."""
+    return parse_version(own_version(worker)) or kubernetes_version(shoot_spec)
+
+
+def is_higher(image: Object, than: Object) -> bool:
+    """Whether the version of an image is higher than that of another one."""
+    one, other = parse_version(text(image.get("version"))), parse_version(text(than.get("version")))
+    return one is not None and other is not None and one > other

@@ -17,6 +17,7 @@ from kube.resources import CONFIG_MAPS, SECRETS
 from webhooks.garden.common import deletion, metadata
 from webhooks.garden.common.descriptor import Kind, Rules
 from webhooks.garden.kinds.shoot import (
+    completion,
     defaults,
     dns,
     files,
@@ -41,10 +42,10 @@ SHOOT = Kind(
     mutations=(
         metadata.created_by,
         deletion.remember_who_confirmed,
-        profile.set_versions,
+        completion.set_versions,
         defaults.set_defaults_of_version,
         labels.set_labels,
-        profile.set_images,
+        completion.set_images,
         tolerations.set_tolerations,
         tolerations.set_exposure,
         networks.set_networks,

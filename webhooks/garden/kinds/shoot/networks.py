@@ -6,7 +6,15 @@ Reads `SEEDS`.
 from collections.abc import Iterator
 
 from gardener.api.garden import SEEDS
-from gardener.garden.networks import canonical_errors, family_errors, overlap, parsed, vpn_errors
+from gardener.garden.networks import (
+    canonical_errors,
+    family_errors,
+    overlap,
+    overlap_errors,
+    parsed,
+    special_errors,
+    vpn_errors,
+)
 from kube.addresses import IPNetwork
 from kube.objects import Object, spec, text, texts
 from kube.paths import at, mapping_at
@@ -54,10 +62,12 @@ def network_errors(write: Write) -> Iterator[Finding]:
     for path, network in networks.items():
         yield from canonical_errors(path, network)
     yield from family_errors(networks, ip_families(write.spec))
+    yield from special_errors(networks)
+    yield from overlap_errors(networks)
 
 
 def disjoint(write: Write) -> Iterator[Finding]:
-    """Its networks are apart from one another and from those of the Seed."""
+    """Its networks are apart from those of the Seed."""
     seed = _seed(write)
     if seed is None:
         return
@@ -68,10 +78,8 @@ def disjoint(write: Write) -> Iterator[Finding]:
             yield Denial(str(error), error.path)
     for error in vpn_errors(networks):
         yield Denial(str(error), error.path)
-    own = parsed(networks)
-    for path, network in own.items():
-        others = {**_of_seed(seed), **{other: each for other, each in own.items() if other < path}}
-        for other, taken in others.items():
+    for path, network in parsed(networks).items():
+        for other, taken in _of_seed(seed).items():
             if overlap(network, taken):
                 error = invalid(path, networks[path], f'must not overlap with "{other}" ("{taken}")')
                 yield Denial(str(error), path)

@@ -1,21 +1,21 @@
-"""Cloud profile of a Shoot: it supplies full versions and images of machines, and all choices must be in it.
+"""Cloud profile of a Shoot: all choices must be in it.
 
 Unchanged values are never refused: see `ratcheted`. Reads `CLOUD_PROFILES`, `NAMESPACED_CLOUD_PROFILES`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
 from gardener.api.garden import CLOUD_PROFILES
 from gardener.garden import profiles
-from gardener.garden.machine_images import architecture, architectures, runtimes, suits
+from gardener.garden.machine_images import architecture, architectures, runtimes
 from gardener.garden.profiles import expiration, image_versions, is_expired, kubernetes_versions
 from gardener.garden.users import parents
-from gardener.garden.versions import Version, has_prefix, parse_constraint, parse_version
+from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.objects import Object, mapping, mappings, spec, text
-from kube.paths import at, mapping_at, mappings_at
+from kube.paths import at
 from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.common.findings import Denial, Finding
@@ -24,16 +24,13 @@ from webhooks.garden.kinds.shoot.fields import (
     VERSION,
     Pool,
     image_of,
-    kubernetes_version,
+    is_higher,
+    kubelet_of,
     own_version,
     pools_of,
     stored_pools,
-    workers_of,
 )
-from webhooks.rules.shapes import child
 
-_FULL = 3
-"""Number of parts of a full version of Kubernetes."""
 _SOON = timedelta(days=14)
 
 
@@ -51,123 +48,6 @@ def _with_parent(write: Write, profile: Object) -> Object | None:
     found = (write.garden.need(CLOUD_PROFILES, parent.name) for parent in parents(profile))
     parent = next((each for each in found if each is not None), None)
     return None if parent is None else profiles.merged(spec(parent), spec(profile))
-
-
-# --- versions of Kubernetes
-
-
-def set_versions(write: Write) -> None:
-    """Replace `1.30`, `1` or no version by the highest such version that is neither expired nor a preview."""
-    if write.is_deleting:
-        return
-    kubernetes = child(write.own_spec(), "kubernetes")
-    given = text(kubernetes.get("version"))
-    if not given and write.is_update and (given := text(at(write.old_spec, "kubernetes", "version"))):
-        kubernetes["version"] = given
-    partial = [] if _is_full(given) else [kubernetes]
-    partial += [own for own in _of_pools(write) if not _is_full(text(own.get("version")))]
-    if not partial:
-        return
-    offered = list(_usable(profile_of(write, write.spec) or {}, write.now))
-    for each in partial:
-        most = None if each is kubernetes else kubernetes_version(write.spec)
-        if (highest := _highest(offered, text(each.get("version")), most)) is not None:
-            each["version"] = highest
-
-
-def _of_pools(write: Write) -> Iterator[Object]:
-    for worker in workers_of(write):
-        own = worker.get("kubernetes")
-        if own and own.get("version") is not None:
-            yield own
-
-
-def _is_full(version: str) -> bool:
-    return version.count(".") + 1 >= _FULL
-
-
-def _usable(profile: Object, now: datetime) -> Iterator[str]:
-    for version in mappings_at(profile, "kubernetes", "versions"):
-        if version.get("classification") != "preview" and not is_expired(version, now):
-            yield text(version.get("version"))
-
-
-def _highest(offered: Iterable[str], prefix: str, most: Version | None) -> str | None:
-    found = [(parsed, each) for each in offered if has_prefix(each, prefix) and (parsed := parse_version(each))]
-    return max((each for each in found if most is None or each[0] <= most), default=(None, None))[1]
-
-
-# --- images
-
-
-def set_images(write: Write) -> None:
-    """Complete images: a pool without image, or without version of it, keeps its former one, or gets the profile's
-    first.
-
-    A version that no longer suits the pool after this request is replaced if the image has a higher one that does.
-    """
-    if write.is_deleting:
-        return
-    wanting = [worker for worker in workers_of(write) if not at(worker, "machine", "image", "version")]
-    if not wanting:
-        return
-    profile = profile_of(write, write.spec) or {}
-    before = stored_pools(write)
-    for worker in wanting:
-        stored = mapping(before.get(text(worker.get("name"))))
-        machine = child(worker, "machine")
-        given, old = mapping(machine.get("image")), mapping_at(stored, "machine", "image")
-        name, kubelet = text(given.get("name")), _kubelet(write.spec, worker)
-        if old.get("version") and name in {"", old.get("name")}:
-            kept = {**old, **{field: value for field, value in given.items() if value}}
-            if _stops_to_suit(write, profile, stored, worker):
-                higher = _default_image(profile, text(old.get("name")), worker, kubelet, write.now)
-                kept |= higher if higher is not None and _is_higher(higher, old) else {}
-            machine["image"] = kept
-        elif (found := _default_image(profile, name, worker, kubelet, write.now)) is not None:
-            machine["image"] = {**given, **found}
-
-
-def _kubelet(shoot_spec: Object, worker: Object) -> Version | None:
-    return parse_version(own_version(worker)) or kubernetes_version(shoot_spec)
-
-
-def _stops_to_suit(write: Write, profile: Object, stored: Object, worker: Object) -> bool:
-    old = mapping_at(stored, "machine", "image")
-    version = image_versions(profile).get((text(old.get("name")), text(old.get("version"))))
-    if version is None or not suits(version, stored, _kubelet(write.old_spec, stored)):
-        return False
-    return not suits(version, worker, _kubelet(write.spec, worker))
-
-
-def _is_higher(image: Object, than: Object) -> bool:
-    one, other = parse_version(text(image.get("version"))), parse_version(text(than.get("version")))
-    return one is not None and other is not None and one > other
-
-
-def _default_image(profile: Object, name: str, worker: Object, kubelet: Version | None, now: datetime) -> Object | None:
-    """Return the latest version, of the first image that has one for the pool; an expired one only if all are."""
-    expired = None
-    for image in mappings(profile.get("machineImages")):
-        if name not in {"", image.get("name")}:
-            continue
-        suitable = [each for each in mappings(image.get("versions")) if suits(each, worker, kubelet)]
-        if (latest := _latest_image(suitable, now)) is None:
-            continue
-        found: Object = {"name": image.get("name"), "version": latest.get("version")}
-        if not is_expired(latest, now):
-            return found
-        expired = expired or found
-    return expired
-
-
-def _latest_image(offered: Iterable[Object], now: datetime) -> Object | None:
-    ranked = [
-        (not is_expired(each, now), each.get("classification") != "deprecated", parsed, each)
-        for each in offered
-        if each.get("classification") != "preview" and (parsed := parse_version(text(each.get("version"))))
-    ]
-    return max(ranked, key=lambda each: each[:3], default=(None,))[-1]
 
 
 # --- what must be there
@@ -321,7 +201,7 @@ def _back_to_expired(path: str, found: Object, image: Object, before: Object) ->
     date, version = f"expired on {expiration(found):%Y-%m-%d}", text(image.get("version"))
     if image.get("name") != before.get("name"):
         detail = f"it {date}: a pool can go to another image only with a version that has not expired; choose such one"
-    elif version != before.get("version") and not _is_higher(image, before):
+    elif version != before.get("version") and not is_higher(image, before):
         detail = f"it {date}, and is lower than the present version {text(before.get('version'))}: choose another one"
     else:
         return
@@ -339,7 +219,7 @@ def _images(choices: _Choices) -> list[str]:
 
 
 def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Iterator[FieldError]:
-    kubelet = _kubelet(spec, pool.worker)
+    kubelet = kubelet_of(spec, pool.worker)
     if kubelet is None:
         return
     try:

@@ -137,6 +137,7 @@ def component_errors(write: Write) -> Iterator[Finding]:
         yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
     if server := kubernetes.get("kubeAPIServer"):
         yield from _authentication_errors(server, version)
+        yield from _token_errors(server)
     if autoscaler := kubernetes.get("clusterAutoscaler"):
         yield from _taint_errors(autoscaler)
 
@@ -177,10 +178,17 @@ def _authentication_errors(server: Object, version: Version | None) -> Iterator[
             yield forbidden(where, f"requires the feature gate {_STRUCTURED_AUTHENTICATION}")
         if oidc is not None:
             yield forbidden(path, "is incompatible with structuredAuthentication")
-    if account := server.get("serviceAccountConfig"):
-        yield from _accepted_errors(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", account)
     if encryption := server.get("encryptionConfig"):
         yield from _encryption_errors(f"{_SERVER}.encryptionConfig.resources", texts(encryption.get("resources")))
+
+
+def _token_errors(server: Object) -> Iterator[FieldError]:
+    if account := server.get("serviceAccountConfig"):
+        if issuer := text(account.get("issuer")):
+            yield from _issuer_errors(f"{_SERVER}.serviceAccountConfig.issuer", issuer)
+        yield from _accepted_errors(f"{_SERVER}.serviceAccountConfig.acceptedIssuers", account)
+    if audiences := server.get("apiAudiences"):
+        yield from _audience_errors(f"{_SERVER}.apiAudiences", texts(audiences))
 
 
 def _issuer_errors(path: str, issuer: str) -> Iterator[FieldError]:
@@ -200,8 +208,18 @@ def _accepted_errors(path: str, account: Object) -> Iterator[FieldError]:
     accepted, issuer = texts(account.get("acceptedIssuers")), account.get("issuer")
     yield from duplicates(path, accepted)
     for index, each in enumerate(accepted):
-        if each == issuer:
+        if not each.strip():
+            yield invalid(f"{path}[{index}]", each, "must not be empty; take it out")
+        elif each == issuer:
             yield invalid(f"{path}[{index}]", each, "must not be the issuer itself")
+
+
+def _audience_errors(path: str, audiences: list[str]) -> Iterator[FieldError]:
+    for index, each in enumerate(audiences):
+        if not each.strip():
+            yield invalid(f"{path}[{index}]", each, "must not be empty; take it out")
+        elif "," in each:
+            yield invalid(f"{path}[{index}]", each, "audience must not contain commas")
 
 
 def _encryption_errors(path: str, resources: list[str]) -> Iterator[FieldError]:

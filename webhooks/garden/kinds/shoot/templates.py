@@ -37,6 +37,7 @@ SPEC_CHECKS = (
     kubernetes.pool_kubelet_errors,
     kubernetes.versions,
     known_names.unknown_names,
+    known_names.api_errors,
     files.plugin_errors,
     workers.workerless,
     workers.worker_errors,

@@ -1,5 +1,6 @@
 """Pools of worker nodes, and fields that a Shoot without any may not have."""
 
+import re
 from collections.abc import Iterator
 
 from gardener.garden.certificates import bundle_errors
@@ -27,6 +28,9 @@ _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Taint of nodes until their critical components are ready."""
 _ARCHITECTURES = ("amd64", "arm64")
 _ROOM_SINCE = (1, 27)
+_SYSCTL = re.compile(r"[A-Za-z0-9_*?/-][A-Za-z0-9_*?./:@-]*", re.ASCII)
+"""Name in a file of sysctl.d: a pattern, with the name of an interface perhaps, and a hyphen that ignores errors."""
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NOT_WORKERLESS = (
     ("addons",),
     *(
@@ -73,6 +77,15 @@ def worker_errors(write: Write) -> Iterator[Finding]:
         yield forbidden(WORKERS, detail)
 
 
+def _sysctl_errors(path: str, sysctls: Object) -> Iterator[FieldError]:
+    """Check that each is one line of a file on the nodes."""
+    for name, value in sysctls.items():
+        if _SYSCTL.fullmatch(name) is None:
+            yield invalid(f"{path}[{name}]", name, "must be the name of a kernel parameter such as net.ipv4.ip_forward")
+        if _CONTROL.search(text(value)):
+            yield invalid(f"{path}[{name}]", text(value), "must be one line; write one entry for each parameter")
+
+
 def _too_small(pools: list[Pool]) -> Iterator[FieldError]:
     """Refuse pools smaller than their zones, over which components are spread, unless one with equal zones has room."""
     small = [pool for pool in pools if _is_small(pool.worker)]
@@ -116,6 +129,8 @@ def _pool_errors(pool: Pool) -> Iterator[FieldError]:
         yield from _taint_errors(f"{path}.taints", taints)
     if bundle := worker.get("caBundle"):
         yield from bundle_errors(f"{path}.caBundle", bundle)
+    if sysctls := worker.get("sysctls"):
+        yield from _sysctl_errors(f"{path}.sysctls", sysctls)
     if worker.get("dataVolumes") or worker.get("kubeletDataVolumeName"):
         yield from _volume_errors(path, worker)
     if len(set(zones)) < len(zones):

@@ -15,6 +15,8 @@ from agent.gardenlet.shoot.care.rules.observed import (
     Part,
     Report,
 )
+from components import etcd
+from components.registry import required_deployments
 from config.gardenlet.controllers import ShootCare
 from gardener import keys
 from gardener.api.druid import ETCDS
@@ -31,16 +33,11 @@ from gardener.garden.shoots import last_operation, workers
 from gardener.managed_resource.care import problem_of
 from kube.clock import format_duration, format_time
 from kube.conditions import Condition
-from kube.objects import Object, integer, key, labels, spec, text, texts
-from kube.paths import at
+from kube.objects import Object, key, labels, spec, text, texts
 from kube.resources import DEPLOYMENTS, STATEFUL_SETS
 
-API_SERVER = "kube-apiserver"
-_ALWAYS = ("gardener-resource-manager", API_SERVER, "kube-controller-manager")
-_WITH_WORKERS = ("kube-scheduler", "machine-controller-manager")
-_VERTICAL_AUTOSCALER = ("vpa-admission-controller", "vpa-recommender", "vpa-updater")
 _MONITORING_WITH_WORKERS = ("kube-state-metrics",)
-_ETCDS = ("etcd-events", "etcd-main")
+_ETCDS = [etcd.name(each) for each in etcd.ROLES]
 _TYPES = {CONTROL_PLANE_HEALTHY, OBSERVABILITY_COMPONENTS_HEALTHY, SYSTEM_COMPONENTS_HEALTHY}
 
 
@@ -159,15 +156,7 @@ def scaled_while_asleep(observed: Observed) -> Condition | None:
 
 
 def _required(observed: Observed) -> list[str]:
-    names, shoot = list(_ALWAYS), observed.rolled_out
-    if has_workers(shoot):
-        names += _WITH_WORKERS
-        if any(integer(each.get("minimum")) < integer(each.get("maximum")) for each in workers(spec(shoot))):
-            names.append("cluster-autoscaler")
-        is_asked = at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") is True
-        if is_asked and observed.has_autoscaler:
-            names += _VERTICAL_AUTOSCALER
-    return sorted(names)
+    return required_deployments(observed.rolled_out)
 
 
 def _not_reached(observed: Observed, of_type: str) -> Condition | None:

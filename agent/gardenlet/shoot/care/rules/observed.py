@@ -180,7 +180,6 @@ class Observed:
     authorities: end of validity by name of the authority; None if it is unreadable.
     inside: None if nothing was listed yet.
     machines: of its worker pools.
-    has_autoscaler: whether the vertical Pod autoscaler runs if a Shoot enables it, as outside the local profile.
     """
 
     shoot: Object
@@ -194,7 +193,6 @@ class Observed:
     inside: Inside | None
     now: datetime
     machines: Machines = NO_MACHINES
-    has_autoscaler: bool = True
 
     def part(self, kind: str, name: str) -> Part | None:
         return next((each for each in self.parts if each.kind == kind and each.name.name == name), None)

@@ -3,22 +3,45 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from agent.gardenlet.flow.graph import ONCE, Retry, Task
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.shoot.main.flows.when import any_of, asleep
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.tasks import rotation
+from components import kube_apiserver
 from components.registry import COMPONENTS
+from components.results import ADDRESS
 
 LAST = "others-current"
 """ID of the last completion task that applies to all Shoots."""
-_TASKS = (
-    ("servers-by-current", "Waiting until all servers have certificates of the new certificate authorities"),
-    ("current-bundles", "Removing old certificate authorities from bundles"),
-    ("etcd-current", "Removing old certificate authorities from main and events etcd"),
-    ("api-server-current", "Removing old certificate authorities from Kubernetes API server"),
-    (LAST, "Removing old certificate authorities from other components"),
+_TASKS: tuple[Task[ShootOperation], ...] = (
+    Task(
+        "servers-by-current",
+        "Waiting until all servers have certificates of the new certificate authorities",
+        rotation.see_servers,
+        retry=ONCE,
+    ),
+    Task(
+        "current-bundles",
+        "Removing old certificate authorities from bundles",
+        rotation.trust_current,
+        provides=CLUSTER,
+        reads=[CLUSTER],
+    ),
+    Task("etcd-current", "Removing old certificate authorities from main and events etcd", rotation.etcds),
+    Task(
+        "api-server-current",
+        "Removing old certificate authorities from Kubernetes API server",
+        rotation.api_server,
+        reads=kube_apiserver.COMPONENT.results,
+    ),
+    Task(
+        LAST,
+        "Removing old certificate authorities from other components",
+        rotation.others,
+        reads=[ADDRESS],
+    ),
 )
-_RUN = (rotation.see_servers, rotation.trust_current, rotation.etcds, rotation.api_server, rotation.others)
 WITH_BUNDLES = frozenset(
     (
         *(each.id for each in COMPONENTS if each.has_bundles),
@@ -44,10 +67,9 @@ def with_completion(tasks: Sequence[Task[ShootOperation]], *, after: Collection[
 
 
 def _completion(after: Collection[str]) -> Iterator[Task[ShootOperation]]:
-    for (its_id, name), run in zip(_TASKS, _RUN, strict=True):
-        retry = ONCE if run is rotation.see_servers else Retry()
-        yield Task(its_id, name, run, after=after, unless=rotation.no_completion, retry=retry)
-        after = [its_id]
+    for each in _TASKS:
+        yield replace(each, after=after, unless=rotation.no_completion)
+        after = [each.id]
 
 
 def _again(task: Task[ShootOperation]) -> Task[ShootOperation]:

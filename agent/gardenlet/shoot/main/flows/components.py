@@ -2,14 +2,16 @@
 
 from collections.abc import Collection, Iterator
 from functools import partial
+from typing import Any
 
-from agent.gardenlet.flow.graph import ONCE, Task
+from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.flows.when import Leaves, Run, any_of, asleep, awake, no_waiting, workerless
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import components, control_plane
 from components import kube_apiserver
 from components.component import Component
 from components.resource_manager import shoot as resource_manager
+from components.results import Result
 
 _IN_STEPS: dict[Component, Run] = {
     kube_apiserver.COMPONENT: control_plane.api_server,
@@ -21,12 +23,13 @@ _DESTROYED: dict[Component, Run] = {kube_apiserver.COMPONENT: control_plane.dest
 
 def tasks_of(component: Component) -> Iterator[Task[ShootOperation]]:
     """Tasks of a component in the reconciliation flow."""
-    unless: list[Leaves] = [partial(_is_elsewhere, component)]
+    unless: list[Leaves] = [partial(_is_omitted, component)]
     if component.is_left_asleep:
         unless.append(asleep)
     deploy = _IN_STEPS.get(component) or partial(components.deploy, component=component)
-    is_unwanted = partial(_is_unwanted, component)
-    yield _task(component, component.id, f"Deploying {component.title}", deploy, component.after, *unless, is_unwanted)
+    leaves: list[Leaves] = [*unless, partial(_is_unwanted, component)]
+    name, reads = f"Deploying {component.title}", component.results
+    yield _task(component, component.id, name, deploy, component.after, *leaves, reads=reads)
     if component.can_be_unwanted:
         yield removes(component, component.after, *unless, partial(_is_wanted, component))
     if component.awaited:
@@ -46,10 +49,11 @@ def destroys(component: Component, after: Collection[str], *, verb: str = "Destr
     return _task(component, f"{component.id}-gone", f"{verb} {component.title}", run, after, is_once=True)
 
 
-def stops(component: Component, after: Collection[str]) -> Task[ShootOperation]:
-    """Task that scales a component down during hibernation."""
+def stops(component: Component, after: Collection[str], *, reads: Collection[Result[Any]]) -> Task[ShootOperation]:
+    """Task that scales a component down during hibernation, when it may depend on fewer results."""
     run = partial(components.stop, component=component)
-    return _task(component, f"{component.id}-stopped", f"Scaling down {component.title}", run, after, awake)
+    name = f"Scaling down {component.title}"
+    return _task(component, f"{component.id}-stopped", name, run, after, awake, reads=reads)
 
 
 def _task(
@@ -60,15 +64,15 @@ def _task(
     after: Collection[str],
     *unless: Leaves,
     is_once: bool = False,
+    reads: Collection[Result[Any]] = (),
 ) -> Task[ShootOperation]:
     leaves = [*([workerless] if component.is_of_workers else []), *unless]
-    retry = {"retry": ONCE} if is_once else {}
-    return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, **retry)
+    retry = ONCE if is_once else Retry()
+    return Task(its_id, name, run, after=after, unless=any_of(*leaves) if leaves else None, retry=retry, reads=reads)
 
 
-def _is_elsewhere(component: Component, operation: ShootOperation) -> bool:
-    """Whether a Shoot of the local profile does without the component, or runs it as a process."""
-    return operation.is_local and not component.is_on_this_computer
+def _is_omitted(component: Component, operation: ShootOperation) -> bool:
+    return component.name in operation.config.omit.shoots
 
 
 def _is_wanted(component: Component, operation: ShootOperation) -> bool:

@@ -5,15 +5,17 @@ created any more while the namespace is being deleted.
 """
 
 from functools import partial
+from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
-from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows import extensions, workers
 from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
-from agent.gardenlet.shoot.main.flows.when import local as _local
+from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import EXTENSIONS_AFTER, EXTENSIONS_BEFORE, STALE_EXTENSIONS
 from agent.gardenlet.shoot.main.rules import cleanup as kinds
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
@@ -21,16 +23,16 @@ from agent.gardenlet.shoot.main.tasks import (
     destruction,
     etcd,
     exposure,
-    extensions,
 )
+from agent.gardenlet.shoot.main.tasks.extensions import delete_stale
 from components import kube_apiserver, kube_controller_manager
 from components.resource_manager import shoot as resource_manager
+from components.results import ADDRESS
 
-_AFTER = (Stage.AFTER_API_SERVER, Stage.AFTER_WORKER)
 
-
-def _removes(its_id: str, name: str, run: Run, after: list[str]) -> Task[ShootOperation]:
-    return Task(its_id, name, run, after=after, retry=ONCE)
+def _removes(its_id: str, name: str, run: Run, after: list[str], **results: Any) -> Task[ShootOperation]:
+    """Args: results: those that it provides or reads, as for `Task`."""
+    return Task(its_id, name, run, after=after, retry=ONCE, **results)
 
 
 DELETE: Graph[ShootOperation] = Graph(
@@ -84,29 +86,25 @@ DELETE: Graph[ShootOperation] = Graph(
             destruction.wait_for_managed_resources,
             ["managed-resources"],
         ),
-        _removes(
+        *extensions.deletes(
             "extensions-before",
-            "Deleting extension resources before kube-apiserver",
-            extensions.deletes(Stage.BEFORE_API_SERVER),
+            "before kube-apiserver",
+            [Stage.BEFORE_API_SERVER],
             ["managed-resources-gone"],
-        ),
-        _removes(
-            "extensions-before-gone",
-            "Waiting until extension resources that should be handled before kube-apiserver have been deleted",
-            extensions.waits_until_gone(Stage.BEFORE_API_SERVER),
-            ["extensions-before"],
+            EXTENSIONS_BEFORE,
         ),
         _removes(
             "stale-extensions",
             "Deleting stale extension resources",
-            extensions.delete_stale,
+            delete_stale,
             ["managed-resources-gone"],
+            provides=STALE_EXTENSIONS,
         ),
-        _removes(
+        extensions.waits_until_gone(
             "stale-extensions-gone",
             "Waiting until all stale extension resources have been deleted",
-            extensions.wait_until_stale_are_gone,
-            ["stale-extensions"],
+            "stale-extensions",
+            STALE_EXTENSIONS,
         ),
         *workers.CONTROL_PLANE_GONE,
         _removes(
@@ -117,17 +115,12 @@ DELETE: Graph[ShootOperation] = Graph(
         ),
         # --- the control plane
         destroys(kube_apiserver.COMPONENT, ["shoot-managed-resources-gone"], verb="Deleting"),
-        _removes(
+        *extensions.deletes(
             "extensions-after",
-            "Deleting extension resources after kube-apiserver",
-            extensions.deletes(*_AFTER),
+            "after kube-apiserver",
+            [Stage.AFTER_API_SERVER, Stage.AFTER_WORKER],
             ["api-server-gone"],
-        ),
-        _removes(
-            "extensions-after-gone",
-            "Waiting until extension resources that should be handled after kube-apiserver have been deleted",
-            extensions.waits_until_gone(*_AFTER),
-            ["extensions-after"],
+            EXTENSIONS_AFTER,
         ),
         destroys(kube_controller_manager.COMPONENT, ["api-server-gone"]),
         destroys(resource_manager.COMPONENT, ["api-server-gone"]),
@@ -136,13 +129,14 @@ DELETE: Graph[ShootOperation] = Graph(
             "Destroying external domain DNS record",
             exposure.remove_external_name,
             ["api-server-gone"],
+            reads=[ADDRESS],
         ),
         Task(
             "names-at-gateway-gone",
             "Destroying Kubernetes API server service SNI",
             exposure.remove_names_at_gateway,
             after=["api-server-gone"],
-            unless=_local,
+            unless=_no_gateways,
             retry=ONCE,
         ),
         _removes(
@@ -158,6 +152,7 @@ DELETE: Graph[ShootOperation] = Graph(
             "Destroying internal domain DNS record",
             exposure.remove_internal_name,
             ["external-name", "service-gone", "extensions-after-gone", "infrastructure-gone"],
+            reads=[ADDRESS],
         ),
         _removes(
             "referenced-gone",

@@ -9,7 +9,7 @@ from agent.gardenlet.shoot.main.flows.components import destroys
 from agent.gardenlet.shoot.main.flows.when import Run
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import destruction, etcd, migration
+from agent.gardenlet.shoot.main.tasks import destruction, etcd, migration, snapshots
 from components import kube_apiserver, kube_controller_manager
 from components.resource_manager import shoot as resource_manager
 
@@ -80,7 +80,7 @@ MIGRATE: Graph[ShootOperation] = Graph(
         ),
         _moves("names", "Migrating domain DNS records", migration.move_names, ["api-server-gone"]),
         # --- its data
-        _moves("snapshot", "Creating ETCD Snapshot", migration.snapshot, ["api-server-gone"]),
+        _moves("snapshot", "Creating ETCD Snapshot", snapshots.last, ["api-server-gone"]),
         _moves(
             "backup-entry",
             "Migrating BackupEntry to new seed",

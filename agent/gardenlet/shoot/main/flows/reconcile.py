@@ -1,33 +1,35 @@
 """The flow that creates a Shoot's cluster, changes it, hibernates it, and wakes it."""
 
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Task
-from agent.gardenlet.shoot.main.flows import workers
+from agent.gardenlet.shoot.main.flows import extensions, workers
 from agent.gardenlet.shoot.main.flows.completion import with_completion
 from agent.gardenlet.shoot.main.flows.components import tasks_of
 from agent.gardenlet.shoot.main.flows.hibernation import HIBERNATION
 from agent.gardenlet.shoot.main.flows.when import any_of as _any
 from agent.gardenlet.shoot.main.flows.when import asleep as _asleep
-from agent.gardenlet.shoot.main.flows.when import local as _local
 from agent.gardenlet.shoot.main.flows.when import no_backup as _no_backup
 from agent.gardenlet.shoot.main.flows.when import no_copy as _no_copy
+from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import no_waiting as _no_waiting
 from agent.gardenlet.shoot.main.flows.when import not_built as _not_built
 from agent.gardenlet.shoot.main.flows.when import not_restored as _not_restored
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import CLUSTER, HAS_TOKEN, STALE_EXTENSIONS
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
     backup,
     encryption,
     etcd,
     exposure,
-    extensions,
     foundation,
     restarts,
     service_accounts,
     shoot_objects,
     snapshots,
 )
+from agent.gardenlet.shoot.main.tasks.extensions import delete_stale
 from components.registry import COMPONENTS
+from components.results import ADDRESS, CLUSTER_IP, NAMESPACE
 
 _asleep_or_no_waiting = _any(_asleep, _no_waiting)
 
@@ -37,9 +39,16 @@ _LONG = Retry(within=600.0)
 _Task = Task[ShootOperation]
 
 _FOUNDATION: list[_Task] = [
-    Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace),
+    Task("namespace", "Deploying Shoot namespace in Seed", foundation.namespace, provides=NAMESPACE),
     Task("identity", "Ensuring Shoot cluster identity", foundation.cluster_identity, after=["namespace"]),
-    Task("secrets", "Initializing secrets management", foundation.secrets, after=["namespace"]),
+    Task(
+        "secrets",
+        "Initializing secrets management",
+        foundation.secrets,
+        after=["namespace"],
+        provides=CLUSTER,
+        reads=[CLUSTER],
+    ),
     Task("referenced", "Deploying referenced resources", foundation.referenced, after=["namespace"]),
     *workers.BEFORE_API_SERVER,
 ]
@@ -50,6 +59,7 @@ _EXPOSURE: list[_Task] = [
         "Deploying Kubernetes API server service in the Seed cluster",
         exposure.service,
         after=["namespace", "identity", "infrastructure-ready"],
+        provides=CLUSTER_IP,
     ),
     Task(
         "address",
@@ -57,13 +67,16 @@ _EXPOSURE: list[_Task] = [
         exposure.wait_for_address,
         after=["service"],
         unless=_asleep,
+        provides=ADDRESS,
+        reads=[NAMESPACE],
     ),
     Task(
         "names-at-gateway",
         "Deploying Kubernetes API server service SNI settings in the Seed cluster",
         exposure.names_at_gateway,
         after=["service"],
-        unless=_any(_asleep, _local),
+        unless=_any(_asleep, _no_gateways),
+        reads=[NAMESPACE, CLUSTER_IP],
     ),
     Task(
         "advertised",
@@ -72,6 +85,7 @@ _EXPOSURE: list[_Task] = [
         after=["address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
     Task(
         "internal-name",
@@ -80,6 +94,7 @@ _EXPOSURE: list[_Task] = [
         after=["referenced", "address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
     Task(
         "external-name",
@@ -88,6 +103,7 @@ _EXPOSURE: list[_Task] = [
         after=["referenced", "address"],
         unless=_asleep,
         retry=ONCE,
+        reads=[ADDRESS],
     ),
 ]
 
@@ -173,20 +189,12 @@ _ETCDS: list[_Task] = [
 ]
 
 _COMPONENTS: list[_Task] = [
-    Task(
+    *extensions.deploys(
         "extensions-before",
-        "Deploying extension resources before kube-apiserver",
-        extensions.deploys(Stage.BEFORE_API_SERVER),
-        after=["secrets", "referenced", "infrastructure-ready"],
-        unless=_asleep,
-    ),
-    Task(
-        "extensions-before-ready",
-        "Waiting until extension resources handled before kube-apiserver are ready",
-        extensions.waits(Stage.BEFORE_API_SERVER),
-        after=["extensions-before"],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+        "before kube-apiserver",
+        Stage.BEFORE_API_SERVER,
+        ["secrets", "referenced", "infrastructure-ready"],
+        _asleep,
     ),
     *(task for each in COMPONENTS for task in tasks_of(each)),
     Task(
@@ -212,6 +220,8 @@ _ACCESS: list[_Task] = [
         shoot_objects.access,
         after=["secrets", "resource-manager-ready", "address", "renew-tokens"],
         unless=_asleep,
+        provides=HAS_TOKEN,
+        reads=[ADDRESS],
     ),
     Task(
         "connection",
@@ -220,6 +230,7 @@ _ACCESS: list[_Task] = [
         after=["api-server-ready", "access", "internal-name", "names-at-gateway"],
         unless=_asleep,
         retry=Retry(within=120.0),
+        reads=[HAS_TOKEN],
     ),
     Task(
         "restart",
@@ -243,7 +254,7 @@ _IN_CLUSTER: list[_Task] = [
         "snapshot",
         "Snapshotting ETCD after modification of encryption config or resources are re-encrypted with new ETCD"
         " encryption key",
-        snapshots.take,
+        snapshots.with_new_key,
         after=["label-encrypted"],
         unless=_any(_asleep, _no_backup, encryption.nothing_to_write),
         retry=_LONG,
@@ -272,35 +283,23 @@ _IN_CLUSTER: list[_Task] = [
         unless=_any(_asleep, service_accounts.not_completing),
         retry=_LONG,
     ),
-    Task(
-        "extensions-after",
-        "Deploying extension resources after kube-apiserver",
-        extensions.deploys(Stage.AFTER_API_SERVER),
-        after=["referenced", "connection"],
-        unless=_asleep,
-    ),
-    Task(
-        "extensions-after-ready",
-        "Waiting until extension resources handled after kube-apiserver are ready",
-        extensions.waits(Stage.AFTER_API_SERVER),
-        after=["extensions-after"],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+    *extensions.deploys(
+        "extensions-after", "after kube-apiserver", Stage.AFTER_API_SERVER, ["referenced", "connection"], _asleep
     ),
     *workers.AFTER_API_SERVER,
     Task(
         "stale-extensions",
         "Deleting stale extension resources",
-        extensions.delete_stale,
+        delete_stale,
         after=["connection"],
+        provides=STALE_EXTENSIONS,
     ),
-    Task(
+    extensions.waits_until_gone(
         "stale-extensions-gone",
         "Waiting until stale extension resources are deleted",
-        extensions.wait_until_stale_are_gone,
-        after=["stale-extensions"],
-        unless=_asleep_or_no_waiting,
-        retry=ONCE,
+        "stale-extensions",
+        STALE_EXTENSIONS,
+        _asleep_or_no_waiting,
     ),
 ]
 

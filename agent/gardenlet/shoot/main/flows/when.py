@@ -1,6 +1,7 @@
 """Conditions that skip tasks of a Shoot, and tasks with such conditions."""
 
 from collections.abc import Awaitable, Callable, Collection
+from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -8,7 +9,7 @@ from gardener.garden import shoots
 from kube.objects import spec
 
 Leaves = Callable[[ShootOperation], bool]
-Run = Callable[[ShootOperation], Awaitable[None]]
+Run = Callable[[ShootOperation], Awaitable[Any]]
 
 
 def asleep(operation: ShootOperation) -> bool:
@@ -19,8 +20,12 @@ def awake(operation: ShootOperation) -> bool:
     return not operation.is_asleep
 
 
-def local(operation: ShootOperation) -> bool:
-    return operation.is_local
+def no_gateways(operation: ShootOperation) -> bool:
+    return not operation.config.has_gateways
+
+
+def no_tunnels(operation: ShootOperation) -> bool:
+    return not operation.config.has_tunnels
 
 
 def workerless(operation: ShootOperation) -> bool:
@@ -56,10 +61,16 @@ def any_of(*leaves: Leaves) -> Leaves:
 
 
 def for_workers(
-    its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, retry: Retry | None = None
+    its_id: str,
+    name: str,
+    run: Run,
+    after: Collection[str],
+    *unless: Leaves,
+    retry: Retry | None = None,
+    **results: Any,
 ) -> Task[ShootOperation]:
-    """A task that only applies to Shoots with workers."""
-    return Task(its_id, name, run, after=after, unless=any_of(workerless, *unless), retry=retry or Retry())
+    """A task that only applies to Shoots with workers. Args: results: those that it provides or reads."""
+    return Task(its_id, name, run, after=after, unless=any_of(workerless, *unless), retry=retry or Retry(), **results)
 
 
 def wakes(

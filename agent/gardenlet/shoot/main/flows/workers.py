@@ -1,37 +1,67 @@
 """Additional tasks in the flows of a Shoot with workers: its provider, its machines, and pods."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
 
-from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, WORKER
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
+from agent.gardenlet.shoot.main.flows import extensions
 from agent.gardenlet.shoot.main.flows.components import removes, stops, tasks_of
 from agent.gardenlet.shoot.main.flows.when import (
     Leaves,
     Run,
     asleep,
     has_ssh,
-    local,
     no_clean_up,
+    no_tunnels,
     no_waiting,
     not_built,
+    workerless,
 )
 from agent.gardenlet.shoot.main.flows.when import for_workers as _task
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import STALE_SYSTEMS, SYSTEMS, WORKER_GOING
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.tasks import (
-    container_runtimes,
-    extensions,
     infrastructure,
+    requests,
     workers,
 )
+from agent.gardenlet.shoot.main.tasks.requests import Requests
 from components import machine_controllers
 from components.registry import ON_NODES
+from components.results import NAMESPACE
 
-_SHORT = Retry()
+
+def _wait(
+    its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves, **results: Any
+) -> Task[ShootOperation]:
+    return _task(its_id, name, run, after, *unless, retry=ONCE, **results)
 
 
-def _wait(its_id: str, name: str, run: Run, after: Collection[str], *unless: Leaves) -> Task[ShootOperation]:
-    return _task(its_id, name, run, after, *unless, retry=ONCE)
+def _tasks_of(
+    definition: Requests, *, deploy: Run | None = None, wait: Run | None = None
+) -> Iterator[Task[ShootOperation]]:
+    """Task that writes objects for extensions, and the one that waits for responses."""
+    deploy = deploy or partial(requests.deploy, requests=definition)
+    waits = requests.wait_for_one if definition.names is None else requests.wait
+    yield _task(definition.task, f"Deploying {definition.title}", deploy, definition.after, reads=definition.reads)
+    yield _wait(
+        f"{definition.task}-ready",
+        f"Waiting until {definition.awaited}",
+        wait or partial(waits, requests=definition),
+        [definition.task],
+        *(() if definition.is_needed else (no_waiting,)),
+        provides=definition.provides,
+    )
+
+
+def _removes(
+    definition: Requests, after: Collection[str], *, verb: str = "Deleting", title: str = ""
+) -> Task[ShootOperation]:
+    """Task that deletes objects of extensions, and waits until they are gone."""
+    run = partial(requests.remove, requests=definition)
+    return _wait(f"{definition.task}-gone", f"{verb} {title or definition.title}", run, after)
 
 
 BEFORE_API_SERVER = [
@@ -41,18 +71,7 @@ BEFORE_API_SERVER = [
         infrastructure.credentials,
         ["namespace"],
     ),
-    _task(
-        "infrastructure",
-        "Deploying Shoot infrastructure",
-        infrastructure.infrastructure,
-        ["credentials", "secrets", "referenced"],
-    ),
-    _wait(
-        "infrastructure-ready",
-        "Waiting until shoot infrastructure has been reconciled",
-        infrastructure.wait_for_infrastructure,
-        ["infrastructure"],
-    ),
+    *_tasks_of(infrastructure.INFRASTRUCTURE),
 ]
 
 _NOT_BUILT = [
@@ -68,19 +87,7 @@ _NOT_BUILT = [
 ]
 
 AFTER_API_SERVER = [
-    _task(
-        "control-plane",
-        "Deploying shoot control plane components",
-        infrastructure.control_plane,
-        ["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
-    ),
-    _wait(
-        "control-plane-ready",
-        "Waiting until shoot control plane has been reconciled",
-        infrastructure.is_answered(CONTROL_PLANE),
-        ["control-plane"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.CONTROL_PLANE, deploy=infrastructure.control_plane),
     _wait(
         "bastions",
         "Deleting Bastions",
@@ -89,45 +96,24 @@ AFTER_API_SERVER = [
         has_ssh,
     ),
     # --- configuration of machines
-    _task(
-        "systems",
-        "Deploying operating system specific configuration for shoot workers",
-        workers.systems,
-        ["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
-    ),
-    _wait(
-        "systems-ready",
-        "Waiting until operating system configurations for worker nodes have been reconciled",
-        workers.wait_for_systems,
-        ["systems"],
-    ),
+    *_tasks_of(workers.SYSTEMS, deploy=workers.systems, wait=workers.wait_for_systems),
     _task(
         "stale-systems",
         "Delete stale operating system config resources",
-        workers.delete_stale_systems,
+        partial(requests.delete_stale, requests=workers.SYSTEMS),
         ["systems-ready"],
+        provides=STALE_SYSTEMS,
     ),
     _wait(
         "stale-systems-gone",
         "Waiting until stale operating system config resources are deleted",
-        workers.wait_until_stale_systems_are_gone,
+        partial(requests.wait_for, kind=workers.SYSTEMS.kind, result=STALE_SYSTEMS),
         ["stale-systems"],
         asleep,
         no_waiting,
+        reads=[STALE_SYSTEMS],
     ),
-    _task(
-        "network",
-        "Deploying shoot network plugin",
-        infrastructure.network,
-        ["referenced", "resource-manager-ready", "systems-ready", "scheduler", "namespaces-ready"],
-    ),
-    _wait(
-        "network-ready",
-        "Waiting until shoot network plugin has been reconciled",
-        infrastructure.is_answered(NETWORK),
-        ["network"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.NETWORK),
     *_NOT_BUILT,
     _task(
         "node-agents",
@@ -135,62 +121,43 @@ AFTER_API_SERVER = [
         workers.node_agents,
         ["resource-manager-ready", "identity", "systems-ready"],
         asleep,
+        reads=[SYSTEMS],
     ),
-    _task(
-        "runtimes",
-        "Deploying container runtime resources",
-        container_runtimes.deploy,
-        ["referenced", "connection"],
-    ),
-    _wait(
-        "runtimes-ready",
-        "Waiting until container runtime resources are ready",
-        container_runtimes.wait,
-        ["runtimes"],
-        no_waiting,
-    ),
+    *_tasks_of(infrastructure.CONTAINER_RUNTIMES),
     _wait(
         "stale-runtimes",
         "Deleting stale container runtime resources",
-        container_runtimes.remove_stale,
+        partial(requests.remove_stale, requests=infrastructure.CONTAINER_RUNTIMES),
         ["connection"],
     ),
     # --- machines
-    stops(machine_controllers.AUTOSCALER, after=["node-agents"]),
+    stops(machine_controllers.AUTOSCALER, after=["node-agents"], reads=[NAMESPACE]),
     _task(
         "worker",
-        "Configuring shoot worker pools",
-        workers.deploy,
-        ["machine-controller-manager", "node-agents"],
+        f"Configuring {workers.WORKER.title}",
+        partial(requests.deploy, requests=workers.WORKER),
+        workers.WORKER.after,
+        reads=workers.WORKER.reads,
     ),
     _wait(
         "machine-deployments",
-        "Waiting until worker resource status is updated with latest machine deployments",
-        workers.wait_for_machine_deployments,
+        f"Waiting until {workers.WORKER.awaited}",
+        partial(requests.wait_for_one, requests=workers.WORKER),
         ["worker"],
         asleep,
+        provides=workers.WORKER.provides,
     ),
-    _task(
-        "extensions-after-worker",
-        "Deploying extension resources after workers",
-        extensions.deploys(Stage.AFTER_WORKER),
-        ["machine-deployments"],
-    ),
-    _wait(
-        "extensions-after-worker-ready",
-        "Waiting until extension resources handled after workers are ready",
-        extensions.waits(Stage.AFTER_WORKER),
-        ["extensions-after-worker"],
-        no_waiting,
+    *extensions.deploys(
+        "extensions-after-worker", "after workers", Stage.AFTER_WORKER, ["machine-deployments"], workerless
     ),
     _wait(
         "worker-ready",
         "Waiting until shoot worker nodes have been reconciled",
-        infrastructure.is_answered(WORKER),
+        partial(requests.wait, requests=workers.WORKER),
         ["worker", "machine-deployments", "node-agents"],
         no_waiting,
     ),
-    stops(machine_controllers.MANAGER, after=["worker-ready"]),
+    stops(machine_controllers.MANAGER, after=["worker-ready"], reads=[NAMESPACE]),
     _task(
         "tunnel",
         "Waiting until the Kubernetes API server can connect to the Shoot workers",
@@ -198,7 +165,7 @@ AFTER_API_SERVER = [
         ["network-ready", "system", "worker-ready", *(task.id for each in ON_NODES for task in tasks_of(each))],
         asleep,
         no_waiting,
-        local,
+        no_tunnels,
         retry=Retry(within=900.0),
     ),
     _task(
@@ -208,6 +175,7 @@ AFTER_API_SERVER = [
         ["worker-ready", "tunnel"],
         asleep,
         no_waiting,
+        reads=[SYSTEMS],
     ),
 ]
 
@@ -223,48 +191,38 @@ BEFORE_SLEEP = (
 
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
-    _task(
-        "network-gone", "Destroying shoot network plugin", infrastructure.is_removed(NETWORK), ["workloads"], retry=ONCE
-    ),
+    _removes(infrastructure.NETWORK, ["workloads"], verb="Destroying"),
     _task(
         "worker",
         "Destroying shoot workers",
-        workers.remove,
+        partial(requests.delete_all, requests=workers.WORKER),
         ["network-gone", "machine-controller-manager", "autoscaler-gone"],
         retry=ONCE,
+        provides=WORKER_GOING,
     ),
     _wait(
         "worker-gone",
         "Waiting until shoot worker nodes have been terminated",
-        workers.wait_until_gone,
+        partial(requests.wait_for, kind=workers.WORKER.kind, result=WORKER_GOING),
         ["worker"],
+        reads=[WORKER_GOING],
     ),
-    _wait(
-        "systems-gone",
-        "Deleting operating system config resources",
-        workers.remove_systems,
-        ["worker-gone"],
-    ),
+    _removes(workers.SYSTEMS, ["worker-gone"], title="operating system config resources"),
 ]
 CONTROL_PLANE_GONE = [
-    _wait(
-        "runtimes-gone",
-        "Deleting container runtime resources",
-        container_runtimes.remove,
-        ["managed-resources-gone"],
-    ),
-    _wait(
-        "control-plane-gone",
-        "Destroying shoot control plane",
-        infrastructure.is_removed(CONTROL_PLANE),
+    _removes(infrastructure.CONTAINER_RUNTIMES, ["managed-resources-gone"]),
+    _removes(
+        infrastructure.CONTROL_PLANE,
         ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
+        verb="Destroying",
+        title="shoot control plane",
     ),
 ]
 INFRASTRUCTURE_GONE = [
-    _wait(
-        "infrastructure-gone",
-        "Destroying shoot infrastructure",
-        infrastructure.is_removed(INFRASTRUCTURE),
+    _removes(
+        infrastructure.INFRASTRUCTURE,
         ["api-server-gone", "control-plane-gone"],
+        verb="Destroying",
+        title="shoot infrastructure",
     ),
 ]

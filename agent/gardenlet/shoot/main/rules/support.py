@@ -9,22 +9,17 @@ from kube.objects import Object, spec
 
 def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
     """Reason why an operation can't be carried out; empty if it can. Args: kind: of operation."""
-    if config.local_profile is None and kind != DELETE:
+    if kind != DELETE:
         for field, image in (
             ("resourceManager", config.images.resource_manager),
             ("kubernetes", config.images.kubernetes),
         ):
             if not image:
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
-    if kind in {MIGRATE, RESTORE} and config.local_profile is None:
-        return (
-            "Shoots move only between Seeds of one computer (localProfile) yet, whose etcds are asked for a last"
-            " snapshot; set spec.seedName to the Seed of status.seedName"
-        )
     if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
         return "Shoots with workers can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
-    if workers(spec(shoot)) and config.local_profile is None and kind != DELETE:
-        missing = [each for each in images_of_workers() if not config.images.workers.get(each)]
+    if workers(spec(shoot)) and kind != DELETE:
+        missing = [each for each in images_of_workers(config.omit.shoots) if not config.images.workers.get(each)]
         if missing:
             return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; name them"
     return ""

@@ -4,6 +4,8 @@ A Shoot that has moved has its backups in the bucket of the previous Seed. A sec
 copied and etcd has started with them.
 """
 
+from contextlib import suppress
+
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from components import etcd, shoot_backup_entry
@@ -225,10 +227,7 @@ async def destroy_source_entry(operation: ShootOperation) -> None:
     await _confirm_and_delete(operation.garden.client, BACKUP_ENTRIES, source)
     await _until_source_is_gone(operation, source)
     secret = f"source-{etcd.BACKUP_SECRET}"
-    try:
-        await operation.seed.client.delete(SECRETS, Key(operation.technical_id, secret))
-    except NotFound:
-        return
+    await operation.seed.client.delete_if_exists(SECRETS, Key(operation.technical_id, secret))
 
 
 async def _until_source_is_gone(operation: ShootOperation, source: Object) -> None:
@@ -240,10 +239,6 @@ async def _until_source_is_gone(operation: ShootOperation, source: Object) -> No
 async def _confirm_and_delete(client: Client, resource: Resource, live: Object) -> None:
     if is_deleting(live):
         return
-    name, notes = key(live), {keys.CONFIRM_DELETION: "true"}
-    body = {"metadata": {"uid": uid(live), "annotations": notes}}
-    try:
-        await client.patch(resource, name, body)
-        await client.delete(resource, name, uid=uid(live))
-    except NotFound:
-        return
+    with suppress(NotFound):
+        await client.annotate(resource, key(live), {keys.CONFIRM_DELETION: "true"}, uid=uid(live))
+        await client.delete(resource, key(live), uid=uid(live))

@@ -3,7 +3,6 @@
 Kinds are listed again until a round finds nothing: running controllers may create objects meanwhile.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from kube.resources import PODS, Resource
 from kube.runtime import discovery_documents
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
+from kube.runtime.polling import wait_while
 from process.clusters import Cluster
 
 _SECONDS = 600.0
@@ -58,14 +58,14 @@ async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
         CleanupError: objects were left at the end of the time limit.
         NoConnectionError: there is no connection to the Shoot.
     """
-    until = asyncio.get_running_loop().time() + _SECONDS
     async with operation.cluster() as cluster:
         served = await _served(cluster, kinds(wanted, operation.shoot))
-        while (left := await _round(cluster, served, operation.shoot)).count:
-            if asyncio.get_running_loop().time() >= until:
-                raise CleanupError(f"these are left in the cluster: {left}")
-            waits_for(str(left))
-            await asyncio.sleep(_LOOK_SECONDS)
+
+        async def problem() -> str:
+            return str(await _round(cluster, served, operation.shoot))
+
+        if left := await wait_while(problem, seconds=_SECONDS, every=_LOOK_SECONDS, report=waits_for):
+            raise CleanupError(f"these are left in the cluster: {left}")
 
 
 async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:

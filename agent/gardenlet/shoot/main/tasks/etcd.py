@@ -5,8 +5,10 @@ import base64
 
 from agent.gardenlet.extension_objects.kinds import ETCD
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import etcd, shoot_backup_entry
+from components.control_plane import etcd_members
 from components.etcd import EVENTS, MAIN, ROLES, Certificates, Store, Values
 from components.etcd_schedules import schedules
 from components.secrets import tables
@@ -47,7 +49,7 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
             store=store if role == MAIN else None,
             window=string_map(time_window(operation.shoot)),
             between_members=_between_members(operation, role),
-            members=operation.etcd_members,
+            members=etcd_members(operation.shoot),
             running=operation.running,
             autoscaled=operation.autoscaled,
         )
@@ -60,7 +62,7 @@ async def _deploy(operation: ShootOperation, role: str, store: Store | None) -> 
 
 
 def _between_members(operation: ShootOperation, role: str) -> Certificates | None:
-    if operation.etcd_members == 1:
+    if etcd_members(operation.shoot) == 1:
         return None
     return Certificates(
         ca=operation.inputs().secrets.bundle(tables.CA_ETCD_PEER.name).name,
@@ -120,10 +122,7 @@ async def destroy(operation: ShootOperation) -> None:
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
     """
-    going = {name: await operation.extensions.delete(ETCD, name) for name in _names(operation)}
-    for name, expected_uid in going.items():
-        if expected_uid:
-            await operation.extensions.wait_until_gone(ETCD, name, expected_uid=expected_uid)
+    await requests.remove_named(operation, ETCD, _names(operation))
 
 
 def _names(operation: ShootOperation) -> list[Key]:

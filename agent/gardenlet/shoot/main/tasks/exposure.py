@@ -1,7 +1,7 @@
 """Exposure of the API server of a Shoot: its Service, an address, and its DNS names.
 
-The address is that of an ingress gateway of the seed, shared by all Shoots. In the local profile there is none: the
-Service of each Shoot has an address of its own.
+The address is that of an ingress gateway of the seed, shared by all Shoots. In a seed without gateways, the Service of
+each Shoot has its own load balancer.
 """
 
 import base64
@@ -10,52 +10,50 @@ from agent.gardenlet.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
+from agent.gardenlet.shoot.main.rules.load_balancers import published
 from components import dns_records, kube_apiserver, shoot_exposure
 from components.dns_records import EXTERNAL, INTERNAL
+from components.results import ADDRESS, CLUSTER_IP, NAMESPACE, Address
 from gardener.api.extensions import DNS_RECORDS
 from gardener.api.kinds import DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, VIRTUAL_SERVICES
-from kube.objects import Key, Object, annotations, key, mapping, spec, text, uid
-from kube.paths import at, mappings_at
+from kube.objects import Key, Object, key, mapping, spec, text, uid
+from kube.paths import at
 from kube.resources import SECRETS, SERVICES
 
 _SERVICE_SECONDS = 60.0
 _GONE_SECONDS = 120.0
 _AT_GATEWAY = [each.type_meta for each in (DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, SECRETS, VIRTUAL_SERVICES)]
-_PORT = "local.provider/port"
-"""Annotation of the Service with the port of its load balancer, if that differs."""
 _TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExternal"}
 _SECRET, _RECORD = "dns-record-secret-{}", "dns-record-{}"
 
 
-async def service(operation: ShootOperation) -> None:
-    """Deploy the Service of the API server.
+async def service(operation: ShootOperation) -> str:
+    """Deploy the Service of the API server, and return its address.
 
     Raises:
         ComponentError: the objects could not be written or removed.
     """
     wanted = kube_apiserver.service(operation.technical_id)
-    if operation.is_local:
+    if not operation.config.has_gateways:
         wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
     await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
-    if operation.is_asleep or not operation.is_local:  # otherwise read by wait_for_address
-        name = key(wanted)
-        live = await operation.seed.client.get(SERVICES, name)
-        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
+    live = await operation.seed.client.get(SERVICES, key(wanted))
+    return text(spec(live).get("clusterIP"))
 
 
-async def wait_for_address(operation: ShootOperation) -> None:
-    """Wait for the address of the load balancer, and note it.
+async def wait_for_address(operation: ShootOperation) -> Address:
+    """Wait for the address of the load balancer, and return it.
 
     Raises:
         NotInTimeError: the wait timed out.
     """
     gateway = operation.nearest_gateway
-    if operation.is_local:
+    if not operation.config.has_gateways:
         name = Key(operation.technical_id, kube_apiserver.NAME)
     elif gateway is not None:
         name = Key(gateway.namespace, gateway.service)
     else:
-        return
+        return Address()
     live = await operation.waiting.until_ready(
         SERVICES,
         name,
@@ -63,16 +61,11 @@ async def wait_for_address(operation: ShootOperation) -> None:
         seconds=_SERVICE_SECONDS,
         report=waits_for,
     )
-    if operation.is_local:
-        operation.found.cluster_ip = text(spec(live).get("clusterIP"))
-    found = mappings_at(live, "status", "loadBalancer", "ingress")[0]
-    operation.found.address = text(found.get("ip")) or text(found.get("hostname"))
-    port = annotations(live).get(_PORT, "") if operation.is_local else ""
-    operation.found.port = int(port) if port.isdecimal() else kube_apiserver.PORT
+    return Address(*published(live, kube_apiserver.PORT))
 
 
 def _no_address(live: Object | None) -> str:
-    return "" if live and at(live, "status", "loadBalancer", "ingress") else "its load balancer has no address yet"
+    return "" if published(live, kube_apiserver.PORT)[0] else "its load balancer has no address yet"
 
 
 async def names_at_gateway(operation: ShootOperation) -> None:
@@ -82,9 +75,9 @@ async def names_at_gateway(operation: ShootOperation) -> None:
     hosts = [operation.internal.host, *([operation.external.host] if operation.external else [])]
     values = shoot_exposure.Values(
         namespace=operation.technical_id,
-        namespace_uid=operation.found.namespace_uid,
+        namespace_uid=operation.results[NAMESPACE].uid,
         hosts=hosts,
-        address=operation.found.cluster_ip,
+        address=operation.results[CLUSTER_IP],
         gateway_namespace=gateway.namespace,
         gateway=gateway.labels,
     )
@@ -104,7 +97,7 @@ async def advertise(operation: ShootOperation) -> None:
     """Write the advertised addresses to the status."""
     external = operation.external.host if operation.external else ""
     addresses = dns_records.advertised(internal=operation.internal.host, external=external, issuer=issuer(operation))
-    if operation.is_local:
+    if operation.results[ADDRESS].port != kube_apiserver.PORT:
         addresses = [{**each, "url": operation.inputs().url} if each["name"] != _ISSUER else each for each in addresses]
     await operation.statuses.update(operation.shoot, lambda status: {**status, "advertisedAddresses": addresses})
 
@@ -131,7 +124,7 @@ async def external_name(operation: ShootOperation) -> None:
 
 async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
     """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
-    if served is None or not operation.found.address:
+    if served is None or not operation.results[ADDRESS].host:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
@@ -147,7 +140,7 @@ def _values(operation: ShootOperation, role: str, served: Served) -> dns_records
         shoot=operation.name.name,
         role=role,
         host=served.host,
-        addresses=[operation.found.address],
+        addresses=[operation.results[ADDRESS].host],
         provider=served.provider,
         credentials={name: base64.b64decode(value) for name, value in served.credentials.items()},
         zone=served.zone,

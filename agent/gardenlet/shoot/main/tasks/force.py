@@ -10,8 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.extension_objects.kinds import OF_SHOOTS, Kind
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot_clusters import ShootClusters
@@ -48,19 +47,6 @@ from kube.runtime.waiting import NotInTimeError, Waiting
 from process.clusters import Cluster
 
 _OF_SHOOT = [each for each in ALL_EXTENSIONS if each not in {BACKUP_BUCKETS, BACKUP_ENTRIES}]
-_TIMES = {
-    each.resource: each
-    for each in (
-        kinds.CONTAINER_RUNTIME,
-        kinds.CONTROL_PLANE,
-        kinds.DNS_RECORD,
-        kinds.EXTENSION,
-        kinds.INFRASTRUCTURE,
-        kinds.NETWORK,
-        kinds.OPERATING_SYSTEM_CONFIG,
-        kinds.WORKER,
-    )
-}
 _MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
@@ -113,7 +99,7 @@ async def wait_for_extensions(removal: Removal) -> None:
 
 
 def _seconds(removal: Removal, resource: Resource) -> float:
-    usual = _TIMES.get(resource, Kind(resource=resource)).longest
+    usual = OF_SHOOTS.get(resource, Kind(resource=resource)).longest
     return usual if removal.patience.longest is None else removal.patience.longest
 
 
@@ -134,8 +120,7 @@ async def delete_managed_resources(removal: Removal) -> None:
     for each in await _list(removal, MANAGED_RESOURCES, form=Form.WHOLE):
         name = key(each)
         if spec(each).get("keepObjects") is True:
-            with suppress(NotFound):
-                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
+            await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": False}})
         await _delete(removal, MANAGED_RESOURCES, each)
         if not spec(each).get("class"):
             of_shoot.add(name)
@@ -182,9 +167,8 @@ async def _confirm(removal: Removal, resource: Resource, obj: Object, notes: dic
     if wanted.items() <= annotations(obj).items():
         return
     stamped = {**wanted, keys.TIMESTAMP: timestamp(removal.seed.clock())}
-    body = {"metadata": {"uid": uid(obj), "annotations": stamped}}
     with suppress(NotFound, Conflict):
-        await removal.seed.client.patch(resource, key(obj), body)
+        await removal.seed.client.annotate(resource, key(obj), stamped, uid=uid(obj))
 
 
 async def _delete(removal: Removal, resource: Resource, obj: Object) -> None:

@@ -8,22 +8,25 @@ from ipaddress import ip_network
 from agent.gardenlet.secrets_manager import UseOfOld
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.rules import rotation as rules
 from agent.gardenlet.shoot.main.rules.extensions import wanted
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import kube_apiserver, referenced_resources, registry, shoot_namespace
+from components.control_plane import etcd_members
+from components.results import Namespace
 from components.secrets import persisted, published, tables
 from components.secrets.configs import Config
 from components.secrets.rotation import Old
 from components.secrets.shoot_rotation import rotations
 from components.secrets.stored import Stored
-from components.secrets.tables import LOOPBACK, ControlPlane
+from components.secrets.tables import ControlPlane
 from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from gardener.garden.shoots import has_ssh, references
-from kube.apply.shared_objects import share
+from kube.apply.shared_objects import ensure
 from kube.errors import NotFound
 from kube.objects import Key, Object, annotations, key, labels, mapping, metadata, spec, text, uid
 from kube.paths import at, mappings_at
@@ -34,7 +37,7 @@ from kube.runtime.controller import ReconcileError
 _ZONE = "topology.kubernetes.io/zone"
 
 
-async def namespace(operation: ShootOperation) -> None:
+async def namespace(operation: ShootOperation) -> Namespace:
     """Create or update the namespace.
 
     Raises:
@@ -42,7 +45,7 @@ async def namespace(operation: ShootOperation) -> None:
     """
     client = operation.seed.client
     live = await client.find(NAMESPACES, operation.technical_id)
-    operation.found.zones = zones = shoot_namespace.zones_of(
+    zones = shoot_namespace.zones_of(
         operation.shoot,
         operation.seed_object,
         live=live,
@@ -56,12 +59,10 @@ async def namespace(operation: ShootOperation) -> None:
         zones=zones,
         extensions=wanted(operation.shoot, operation.registrations.values()),
     )
-    made = await share(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
-    operation.found.namespace_uid = uid(made)
+    made = await ensure(client, NAMESPACES, shoot_namespace.manifest(values), live=live, is_absent=live is None)
     if live is None:
-        operation.found.has_new_namespace = True
-        operation.keys.expect_none_of_others()
-        operation.shoots.expect_none(operation.technical_id)
+        operation.expect_none()
+    return Namespace(uid(made), zones)
 
 
 async def _zones_of_volumes(operation: ShootOperation) -> list[str]:
@@ -93,8 +94,8 @@ async def cluster_identity(operation: ShootOperation) -> None:
 # --- Secrets
 
 
-async def secrets(operation: ShootOperation) -> None:
-    """Generate or find all keys, tokens and certificates, and publish those for users.
+async def secrets(operation: ShootOperation) -> Object | None:
+    """Generate or find all keys, tokens and certificates, publish those for users, and return the Cluster object.
 
     Raises: SecretsError, ReconcileError, KubeError.
     """
@@ -131,10 +132,10 @@ async def secrets(operation: ShootOperation) -> None:
     )
     await _ssh_keypairs(operation)
     await _observer(operation, was_there=was_monitored)
-    if operation.found.cluster is not None:
-        operation.found.cluster = await cluster_objects.name_token_kubeconfig(
-            operation.seed.client, operation.found.cluster, name_of(operation, tables.TOKEN_KUBECONFIG)
-        )
+    if (shown := operation.results[CLUSTER]) is None:
+        return None
+    secret = name_of(operation, tables.TOKEN_KUBECONFIG)
+    return await cluster_objects.name_token_kubeconfig(operation.seed.client, shown, secret)
 
 
 async def _ssh_keypairs(operation: ShootOperation) -> None:
@@ -228,8 +229,8 @@ def certificates(operation: ShootOperation) -> ControlPlane:
         domains=[*hosts, *([own_domain] if own_domain else [])],
         service_addresses=[str(services[1])],
         has_workers=not operation.is_workerless,
-        has_several_etcds=operation.etcd_members > 1,
-        more_names=LOOPBACK if operation.is_local else (),
+        has_several_etcds=etcd_members(operation.shoot) > 1,
+        etcd_names=operation.config.etcd_server_names,
     )
 
 
@@ -249,17 +250,17 @@ _KINDS = {each.kind: each for each in (CONFIG_MAPS, SECRETS, INTERNAL_SECRETS)}
 
 
 async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Object) -> None:
-    client, name = operation.garden.client, key(wanted)
-    live = await client.find(resource, name)
-    if live is None:
-        live = await client.create(resource, wanted)
-    elif mapping(live.get("data")) != wanted["data"] or not labels(wanted).items() <= labels(live).items():
-        meta = {"uid": uid(live), "labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
-        gone = {field: None for field in mapping(live.get("data")) if field not in wanted["data"]}
-        body = {"metadata": meta, "data": {**gone, **wanted["data"]}}
-        live = await client.patch(resource, name, body)
+    live = await ensure(operation.garden.client, resource, wanted, patch=_changes)
     if mapping(live.get("data")) != wanted["data"]:
-        raise ReconcileError(f"{resource.kind} {name} was changed while it was written; it is written again")
+        raise ReconcileError(f"{resource.kind} {key(wanted)} was changed while it was written; it is written again")
+
+
+def _changes(wanted: Object, live: Object) -> Object | None:
+    data = mapping(live.get("data"))
+    if data == wanted["data"] and labels(wanted).items() <= labels(live).items():
+        return None
+    meta = {"labels": labels(wanted), "ownerReferences": metadata(wanted)["ownerReferences"]}
+    return {"metadata": meta, "data": {**dict.fromkeys(data), **wanted["data"]}}
 
 
 # --- referenced resources

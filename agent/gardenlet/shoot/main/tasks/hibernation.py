@@ -30,7 +30,7 @@ async def sleep(operation: ShootOperation) -> None:
     await operation.shoots.drop(operation.technical_id)
     names = await control_plane.scale_down(operation)
     await _until_down(operation, _Descent({name: operation.written(DEPLOYMENTS, name) for name in names}))
-    if not operation.is_local:
+    if operation.config.has_gateways:
         await exposure.remove_names_at_gateway(operation)
     await etcd.scale(operation, 0)
 

@@ -1,31 +1,27 @@
 """Provider resources of a Shoot with workers: credentials, infrastructure, provider control plane, and network."""
 
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from dataclasses import replace
 
-from agent.gardenlet.extension_objects.kinds import CONTROL_PLANE, INFRASTRUCTURE, NETWORK, Kind
+from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.components import known
-from components import identity_credentials, shoot_infrastructure
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
+from components import container_runtimes, identity_credentials, results, shoot_infrastructure
+from components.results import Results
 from components.secrets import tables
 from components.secrets.configs import RSA_PUBLIC_KEY
 from gardener import operations
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
-from kube.objects import Key, Object, mapping, spec, string_map, text
+from kube.apply.shared_objects import ensure
+from kube.objects import Key, Object, key, mapping, spec, string_map, text
 from kube.resources import SECRETS
 
-INFRASTRUCTURE_TASK = "deployInfrastructure"
 _TOKEN_SECONDS = 120.0
-
-Run = Callable[[ShootOperation], Awaitable[None]]
-
-
-def _name(operation: ShootOperation) -> Key:
-    return Key(operation.technical_id, operation.name.name)
 
 
 # --- credentials
@@ -50,11 +46,7 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
     """Deploy a WorkloadIdentity's credentials, and wait for the token. Raises NotInTimeError, KubeError."""
     client, name = operation.seed.client, Key(operation.technical_id, shoot_infrastructure.SECRET)
     wanted = identity_credentials.secret(name.namespace, identity, shoot=operation.shoot)
-    live = await client.find(SECRETS, name)
-    if live is None:
-        live = await client.create(SECRETS, wanted)
-    elif body := identity_credentials.patch(wanted, live):
-        live = await client.patch(SECRETS, name, body)
+    live = await ensure(client, SECRETS, wanted, patch=identity_credentials.patch)
     if identity_credentials.lacks_token(live):
         await operation.waiting.until_ready(
             SECRETS, name, identity_credentials.lacks_token, seconds=_TOKEN_SECONDS, report=waits_for
@@ -99,67 +91,62 @@ async def remove_bastions(operation: ShootOperation) -> None:
     await bastions.delete(garden, await bastions.of(garden, operation.shoot))
 
 
-async def infrastructure(operation: ShootOperation) -> None:
-    """Write the Infrastructure; reconcile it if changed, requested, or the Shoot has failed.
-
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    wanted = shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))
-    has_failed = last_operation(operation.shoot).get("state") == operations.FAILED
-    await operation.ask(INFRASTRUCTURE, wanted, is_demanded=has_failed or operation.is_asked(INFRASTRUCTURE_TASK))
+def _has_failed(operation: ShootOperation) -> bool:
+    return last_operation(operation.shoot).get("state") == operations.FAILED
 
 
-async def wait_for_infrastructure(operation: ShootOperation) -> None:
-    """Wait for the Infrastructure, and note it.
+def _infrastructure(operation: ShootOperation) -> list[Object]:
+    return [shoot_infrastructure.infrastructure(operation.inputs(), ssh_key=ssh_key(operation))]
 
-    Raises:
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    operation.found.infrastructure = await operation.until_answered(INFRASTRUCTURE, _name(operation))
-    await operation.task_done(INFRASTRUCTURE_TASK)
+
+def _runtimes(operation: ShootOperation) -> Iterator[Object]:
+    return container_runtimes.objects(operation.shoot, operation.technical_id)
+
+
+INFRASTRUCTURE = Requests(
+    kind=kinds.INFRASTRUCTURE,
+    task="infrastructure",
+    title="Shoot infrastructure",
+    awaited="shoot infrastructure has been reconciled",
+    after=["credentials", "secrets", "referenced"],
+    manifests=_infrastructure,
+    provides=results.INFRASTRUCTURE,
+    carries_out="deployInfrastructure",
+    is_demanded=_has_failed,
+    is_needed=True,
+)
+CONTROL_PLANE = Requests(
+    kind=kinds.CONTROL_PLANE,
+    task="control-plane",
+    title="shoot control plane components",
+    awaited="shoot control plane has been reconciled",
+    after=["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
+    manifests=lambda operation: [shoot_infrastructure.control_plane(operation.inputs())],
+    reads=[results.INFRASTRUCTURE],
+)
+NETWORK = Requests(
+    kind=kinds.NETWORK,
+    task="network",
+    title="shoot network plugin",
+    awaited="shoot network plugin has been reconciled",
+    after=["referenced", "resource-manager-ready", "systems-ready", "scheduler", "namespaces-ready"],
+    manifests=lambda operation: [shoot_infrastructure.network(operation.inputs())],
+)
+CONTAINER_RUNTIMES = Requests(
+    kind=kinds.CONTAINER_RUNTIME,
+    task="runtimes",
+    title="container runtime resources",
+    awaited="container runtime resources are ready",
+    after=["referenced", "connection"],
+    manifests=_runtimes,
+    names=lambda operation: [key(each).name for each in _runtimes(operation)],
+)
 
 
 async def control_plane(operation: ShootOperation) -> None:
     """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
-    if not operation.found.infrastructure:
-        name = _name(operation)
+    if not operation.results[results.INFRASTRUCTURE]:
+        name = Key(operation.technical_id, operation.name.name)
         live = await operation.seed.client.find(INFRASTRUCTURES, name)
-        operation.found.infrastructure = live or {}
-    await operation.ask(CONTROL_PLANE, shoot_infrastructure.control_plane(operation.inputs()))
-
-
-async def network(operation: ShootOperation) -> None:
-    """Write the Network.
-
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    with known():
-        wanted = shoot_infrastructure.network(operation.inputs())
-    await operation.ask(NETWORK, wanted)
-
-
-# --- kinds with one object per Shoot
-
-
-def is_answered(kind: Kind) -> Run:
-    """Return a task that waits for the extension. It raises ExtensionError, KubeError."""
-
-    async def run(operation: ShootOperation) -> None:
-        await operation.until_answered(kind, _name(operation))
-
-    return run
-
-
-def is_removed(kind: Kind) -> Run:
-    """Return a task that deletes the object, and waits until it is gone. It raises ExtensionError, KubeError."""
-
-    async def run(operation: ShootOperation) -> None:
-        expected_uid = await operation.extensions.delete(kind, _name(operation))
-        if expected_uid:
-            await operation.extensions.wait_until_gone(kind, _name(operation), expected_uid=expected_uid)
-
-    return run
+        operation = replace(operation, results=Results({results.INFRASTRUCTURE: live or {}}))
+    await deploy(operation, CONTROL_PLANE)

@@ -14,23 +14,21 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
+from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
 from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
-from components import etcd, shoot_backup_entry
+from components import shoot_backup_entry
 from gardener import keys, operations
-from gardener.api.druid import ETCDS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.extension_contract import last_error, last_operation, timestamp
+from gardener.extension_contract import last_error, last_operation
 from kube.errors import Forbidden, NotFound
 from kube.objects import (
     Key,
     Object,
     annotations,
-    condition,
-    integer,
     is_deleting,
     key,
     metadata,
@@ -41,22 +39,13 @@ from kube.objects import (
 )
 from kube.paths import at
 from kube.resources import NAMESPACES
-from kube.runtime.client import Client, Form, Selection
+from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.status import Overtaken
+from process.clusters import Cluster
 
-SNAPSHOT = "local.provider/snapshot"
-"""Annotation of an Etcd that requests a snapshot, and is removed once the snapshot exists."""
-_SNAPSHOT_SECONDS, _ENTRY_SECONDS = 300.0, 600.0
-_MOVED = (
-    kinds.CONTAINER_RUNTIME,
-    kinds.CONTROL_PLANE,
-    kinds.EXTENSION,
-    kinds.INFRASTRUCTURE,
-    kinds.NETWORK,
-    kinds.OPERATING_SYSTEM_CONFIG,
-    kinds.WORKER,
-)
+_ENTRY_SECONDS = 600.0
+_MOVED = [each for each in kinds.OF_SHOOTS.values() if each is not kinds.DNS_RECORD]
 """Kinds that migrate before the API server is deleted; DNS records follow after it."""
 
 
@@ -69,8 +58,7 @@ async def keep_objects(operation: ShootOperation) -> None:
     for each in await _managed(operation):
         if spec(each).get("keepObjects") is not True:
             name = key(each)
-            with suppress(NotFound):
-                await client.patch(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
+            await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
 
 
 async def delete_managed_resources(operation: ShootOperation) -> None:
@@ -90,7 +78,7 @@ async def _managed(operation: ShootOperation) -> list[Object]:
 # --- state
 
 
-async def problem_of_state(seed: Client, garden: Client, shoot: Object, *, now: datetime) -> str:
+async def problem_of_state(seed: Cluster, garden: Client, shoot: Object, *, now: datetime) -> str:
     """Reason why the state can't be saved; empty if it can, or was.
 
     Saved states of deleted extension objects are dropped before the move begins. From then on all saved states are
@@ -116,14 +104,14 @@ async def _demand_that_it_is_so(garden: Client, shoot: Object) -> None:
         raise Overtaken(shoot)
 
 
-async def _to_save(seed: Client, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
+async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved, list[Object]]:
     """Return the saved state, and the desired `spec`s of its parts.
 
     Raises: TooLarge, ReconcileError, KubeError.
     """
     name, namespace = key(shoot), text(at(shoot, "status", "technicalID"))
     before = await saved(garden, name)
-    place = await seed.find(NAMESPACES, namespace)
+    place = await seed.client.find(NAMESPACES, namespace)
     if place is None or is_deleting(place):
         if not before.parts and await had_keys(garden, name):
             raise ReconcileError(
@@ -141,7 +129,7 @@ async def persist(operation: ShootOperation) -> None:
     """Save the state, and read it back. Raises ReconcileError, KubeError."""
     garden, name = operation.garden.client, operation.name
     try:
-        before, wanted = await _to_save(operation.seed.client, garden, operation.shoot)
+        before, wanted = await _to_save(operation.seed, garden, operation.shoot)
     except TooLarge as error:
         raise ReconcileError(str(error)) from error
     if before.specs != wanted:
@@ -164,18 +152,12 @@ async def migrate_extensions(operation: ShootOperation) -> None:
 
 
 async def _migrate(operation: ShootOperation, kind: Kind) -> None:
-    await asyncio.gather(*(_migrate_one(operation, kind, key(each)) for each in await _all(operation, kind)))
+    await asyncio.gather(*(_migrate_one(operation, kind, each) for each in await requests.existing(operation, kind)))
 
 
 async def _migrate_one(operation: ShootOperation, kind: Kind, name: Key) -> None:
     if requested := await operation.extensions.migrate(kind, name):
         await operation.extensions.wait_until_migrated(requested)
-
-
-async def _all(operation: ShootOperation, kind: Kind) -> list[Object]:
-    """Objects of a kind from the API server; empty if it does not serve the kind."""
-    selection = Selection(namespace=operation.technical_id)
-    return await operation.seed.discovery.list_if_served(kind.resource, selection, form=Form.METADATA)
 
 
 async def delete_extensions_before(operation: ShootOperation) -> None:
@@ -184,14 +166,15 @@ async def delete_extensions_before(operation: ShootOperation) -> None:
     later = {each.key(operation.technical_id) for each in registered if each.migrated is not Stage.BEFORE_API_SERVER}
     for kind in _MOVED:
         if kind is not kinds.INFRASTRUCTURE:
-            left = [key(each) for each in await _all(operation, kind)]
-            await _delete(operation, kind, [each for each in left if kind is not kinds.EXTENSION or each not in later])
+            kept = later if kind is kinds.EXTENSION else ()
+            left = [each for each in await requests.existing(operation, kind) if each not in kept]
+            await requests.remove_named(operation, kind, left)
 
 
 async def delete_extensions_after(operation: ShootOperation) -> None:
     """Delete the remaining Extensions and Infrastructures. Raises ExtensionError, KubeError."""
     for kind in (kinds.EXTENSION, kinds.INFRASTRUCTURE):
-        await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
+        await requests.remove_named(operation, kind, await requests.existing(operation, kind))
 
 
 async def move_names(operation: ShootOperation) -> None:
@@ -202,44 +185,10 @@ async def move_names(operation: ShootOperation) -> None:
     """
     kind = kinds.DNS_RECORD
     await _migrate(operation, kind)
-    await _delete(operation, kind, [key(each) for each in await _all(operation, kind)])
-
-
-async def _delete(operation: ShootOperation, kind: Kind, names: list[Key]) -> None:
-    """Delete objects, and wait; the resources they represent stay, since their extensions have released them."""
-    await asyncio.gather(*(operation.extensions.delete(kind, each) for each in names))
-    await asyncio.gather(*(operation.extensions.wait_until_gone(kind, each) for each in names))
+    await requests.remove_named(operation, kind, await requests.existing(operation, kind))
 
 
 # --- backups
-
-
-async def snapshot(operation: ShootOperation) -> None:
-    """Take a final snapshot of etcd, which is not written to any more. Raises NotInTimeError, KubeError."""
-    client, name = operation.seed.client, Key(operation.technical_id, etcd.name(etcd.MAIN))
-    live = await operation.waiting.find(ETCDS, name)
-    if live is None or is_deleting(live):
-        return
-    if not integer(spec(live).get("replicas")):
-        raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
-    body = {"metadata": {"uid": uid(live), "annotations": {SNAPSHOT: timestamp(operation.seed.clock())}}}
-    written = await client.patch(ETCDS, name, body)
-    await operation.waiting.until_ready(
-        ETCDS,
-        name,
-        _without_snapshot,
-        seconds=_SNAPSHOT_SECONDS,
-        since=int(metadata(written)["resourceVersion"]),
-        report=waits_for,
-    )
-
-
-def _without_snapshot(live: Object | None) -> str:
-    if SNAPSHOT not in annotations(live or {}):
-        return ""
-    backup = condition(live or {}, "BackupReady") or {}
-    reported = f": {text(backup.get('message'))}" if backup.get("status") == "False" else ""
-    return f"the last snapshot is not there yet{reported}"
 
 
 async def move_backup_entry(operation: ShootOperation) -> None:

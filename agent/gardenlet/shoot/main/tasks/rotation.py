@@ -70,11 +70,12 @@ async def _runs(operation: ShootOperation, resource: Resource, name: str) -> boo
     return live is not None and integer(spec(live).get("replicas")) > 0
 
 
-async def trust_current(operation: ShootOperation) -> None:
-    """Generate Secrets again, with current authorities in bundles. Raises SecretsError, ReconcileError, KubeError."""
+async def trust_current(operation: ShootOperation) -> Object | None:
+    """Generate Secrets again, with current authorities in bundles, as `foundation.secrets`. Raises as that does."""
     operation.keys.begin_anew()
-    await foundation.secrets(operation)
+    shown = await foundation.secrets(operation)
     await foundation.client_authority(operation)
+    return shown
 
 
 async def etcds(operation: ShootOperation) -> None:

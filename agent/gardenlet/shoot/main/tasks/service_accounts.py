@@ -50,13 +50,11 @@ async def renew(operation: ShootOperation) -> None:
     client, namespace = operation.seed.client, operation.technical_id
     requests = await client.list(SECRETS, Selection(namespace, label_selector=_REQUESTS), form=Form.METADATA)
     for each in requests:
-        meta = {"uid": uid(each), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}
         with suppress(NotFound, Conflict):
-            await client.patch(SECRETS, Key(namespace, key(each).name), {"metadata": meta})
+            await client.annotate(SECRETS, key(each), {keys.TOKEN_RENEW_TIMESTAMP: None}, uid=uid(each))
     for each in requests:
-        name = Key(namespace, key(each).name)
         await operation.waiting.until_ready(
-            SECRETS, name, _not_renewed, seconds=_RENEWED_SECONDS, report=waits_for, or_gone=True
+            SECRETS, key(each), _not_renewed, seconds=_RENEWED_SECONDS, report=waits_for, or_gone=True
         )
 
 
@@ -153,5 +151,4 @@ async def _write(client: Client, account: Object, meta: Object, secrets: list[Ob
     body: Object = {"metadata": {**meta, "resourceVersion": metadata(account)["resourceVersion"]}}
     if secrets != mappings(account.get("secrets")):
         body["secrets"] = secrets or None
-    with suppress(NotFound):
-        await client.patch(SERVICE_ACCOUNTS, name, body)
+    await client.patch_if_exists(SERVICE_ACCOUNTS, name, body)

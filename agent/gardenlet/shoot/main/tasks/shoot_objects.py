@@ -2,6 +2,7 @@
 
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.results import HAS_TOKEN
 from components import gardener_access
 from kube.objects import Key, Object
 from kube.resources import SECRETS
@@ -9,8 +10,8 @@ from kube.resources import SECRETS
 _SECONDS = 120.0
 
 
-async def access(operation: ShootOperation) -> None:
-    """Deploy two kubeconfigs, whose tokens the resource manager renews."""
+async def access(operation: ShootOperation) -> bool:
+    """Deploy two kubeconfigs, whose tokens the resource manager renews; return whether there is one already."""
     namespace = operation.technical_id
     live = {name: await operation.find(SECRETS, name) for name in gardener_access.NAMES}
     inputs = operation.inputs()
@@ -23,14 +24,14 @@ async def access(operation: ShootOperation) -> None:
         ca_bundle=inputs.ca_bundle,
         tokens={name: gardener_access.token_in(secret) for name, secret in live.items()},
     )
-    operation.found.has_token = bool(values.tokens[gardener_access.EXTERNAL])
     await operation.deploy(gardener_access.MANAGED_RESOURCE, gardener_access.objects(values))
     operation.shoots.expect(namespace)
+    return bool(values.tokens[gardener_access.EXTERNAL])
 
 
 async def connection(operation: ShootOperation) -> None:
     """Wait for a connection to the rolled-out version. Raises NotInTimeError, NoConnectionError, KubeError."""
-    if not operation.found.has_token:
+    if not operation.results[HAS_TOKEN]:
         name = Key(operation.technical_id, gardener_access.EXTERNAL)
         await operation.waiting.until_ready(SECRETS, name, _no_token, seconds=_SECONDS, report=waits_for)
     async with operation.cluster():

@@ -50,8 +50,8 @@ async def forget_token(operation: ShootOperation, live: Object | None) -> int:
     """
     if live is None or rules.no_token(live):
         return 0
-    body = {"metadata": {"uid": uid(live), "annotations": {keys.TOKEN_RENEW_TIMESTAMP: None}}}
-    return resource_version(await operation.seed.client.patch(SECRETS, Key(operation.technical_id, _ACCESS), body))
+    name, renew = Key(operation.technical_id, _ACCESS), {keys.TOKEN_RENEW_TIMESTAMP: None}
+    return resource_version(await operation.seed.client.annotate(SECRETS, name, renew, uid=uid(live)))
 
 
 async def wait_for_token(operation: ShootOperation, *, since: int) -> None:

@@ -1,14 +1,18 @@
 """Worker pools of a Shoot: configuration of machines, the machines, and whether nodes run the desired configuration."""
 
-import asyncio
+from collections.abc import Iterator
 
-from agent.gardenlet.extension_objects.kinds import OPERATING_SYSTEM_CONFIG, WORKER
+from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.shoot.main import results
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import infrastructure
+from agent.gardenlet.shoot.main.tasks import infrastructure, requests
 from agent.gardenlet.shoot.main.tasks.components import known
+from agent.gardenlet.shoot.main.tasks.requests import Requests
 from components.namespaces import KUBE_SYSTEM
 from components.parts import managed_resource_unready
+from components.results import ADDRESS, INFRASTRUCTURE
+from components.results import WORKER as WORKER_ANSWERED
 from components.secrets import tables
 from components.secrets.configs import BUNDLE
 from components.shoot_infrastructure import SECRET
@@ -24,7 +28,6 @@ from components.worker_pools.pools import (
     hashes,
     pools_of,
 )
-from gardener.api.extensions import OPERATING_SYSTEM_CONFIGS
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.objects import Key, Object, annotations, key, labels, spec, text
 from kube.paths import at
@@ -50,17 +53,33 @@ def pools(operation: ShootOperation) -> list[Pool]:
 # --- configuration of machines
 
 
-async def systems(operation: ShootOperation) -> None:
-    """Write the OperatingSystemConfigs of all pools.
+def _systems(operation: ShootOperation) -> Iterator[Object]:
+    for pool in pools(operation):
+        yield from operating_system.objects(_system(operation, pool))
 
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
+
+def _names(operation: ShootOperation) -> list[str]:
+    return [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
+
+
+SYSTEMS = Requests(
+    kind=kinds.OPERATING_SYSTEM_CONFIG,
+    task="systems",
+    title="operating system specific configuration for shoot workers",
+    awaited="operating system configurations for worker nodes have been reconciled",
+    after=["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
+    manifests=_systems,
+    names=_names,
+    reads=[ADDRESS],
+    provides=results.SYSTEMS,
+    is_needed=True,
+)
+
+
+async def systems(operation: ShootOperation) -> None:
+    """Write the OperatingSystemConfigs of all pools. Raises ReconcileError, ExtensionError, KubeError."""
     await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
-    with known():
-        wanted = [each for pool in pools(operation) for each in operating_system.objects(_system(operation, pool))]
-    await asyncio.gather(*(operation.ask(OPERATING_SYSTEM_CONFIG, each) for each in wanted))
+    await requests.deploy(operation, SYSTEMS)
 
 
 def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
@@ -84,59 +103,21 @@ def _system(operation: ShootOperation, pool: Pool) -> operating_system.Values:
     )
 
 
-async def wait_for_systems(operation: ShootOperation) -> None:
-    """Wait for the OperatingSystemConfigs, and note them.
+async def wait_for_systems(operation: ShootOperation) -> dict[str, Object]:
+    """Wait for the OperatingSystemConfigs, and return them by name.
 
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
         ReconcileError: a status has no cloud config.
     """
-    names = [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
-    answered = await asyncio.gather(
-        *(operation.until_answered(OPERATING_SYSTEM_CONFIG, Key(operation.technical_id, each)) for each in names)
-    )
+    answered = await requests.wait(operation, SYSTEMS)
     for each in answered:
         if not at(each, "status", "cloudConfig", "secretRef", "name"):
             raise ReconcileError(
                 f"Error while waiting for OperatingSystemConfig {key(each)} to become ready: no cloud config"
                 " information provided in status"
             )
-        operation.found.systems[key(each).name] = each
-
-
-async def delete_stale_systems(operation: ShootOperation) -> None:
-    """Delete OperatingSystemConfigs of former pools."""
-    keeps = {operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)}
-    operation.found.stale_systems = [each for each in await _systems(operation) if each.name not in keeps]
-    await _delete_systems(operation)
-
-
-async def wait_until_stale_systems_are_gone(operation: ShootOperation) -> None:
-    """Wait until the stale OperatingSystemConfigs are gone.
-
-    Raises:
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    names = operation.found.stale_systems
-    await asyncio.gather(*(operation.extensions.wait_until_gone(OPERATING_SYSTEM_CONFIG, each) for each in names))
-
-
-async def _systems(operation: ShootOperation) -> list[Key]:
-    selection = Selection(namespace=operation.technical_id)
-    found = await operation.seed.client.list(OPERATING_SYSTEM_CONFIGS, selection, form=Form.METADATA)
-    return [key(each) for each in found]
-
-
-async def _delete_systems(operation: ShootOperation) -> None:
-    names = operation.found.stale_systems
-    await asyncio.gather(*(operation.extensions.delete(OPERATING_SYSTEM_CONFIG, each) for each in names))
-
-
-async def remove_systems(operation: ShootOperation) -> None:
-    """Delete all OperatingSystemConfigs, and wait. Raises ExtensionError, KubeError."""
-    operation.found.stale_systems = await _systems(operation)
-    await _delete_systems(operation)
-    await wait_until_stale_systems_are_gone(operation)
+    return {key(each).name: each for each in answered}
 
 
 # --- node agents
@@ -166,7 +147,7 @@ async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
 
 def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
     name = operating_system.name_of(pool, purpose)
-    if (found := operation.found.systems.get(name)) is None:
+    if (found := operation.results[results.SYSTEMS].get(name)) is None:
         raise ReconcileError(f"OperatingSystemConfig {operation.technical_id}/{name} has not been answered")
     return found
 
@@ -174,13 +155,7 @@ def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
 # --- machines
 
 
-async def deploy(operation: ShootOperation) -> None:
-    """Write the Worker.
-
-    Raises:
-        ReconcileError: an input is missing or invalid, or an object could not be written.
-        ExtensionError: the extension failed, or did not finish in time.
-    """
+def _worker(operation: ShootOperation) -> list[Object]:
     values = worker.Values(
         namespace=operation.technical_id,
         name=operation.name.name,
@@ -191,34 +166,24 @@ async def deploy(operation: ShootOperation) -> None:
         status=operation.inputs().provider_status,
         pools=[(pool, _user_data(_answered(operation, pool, PROVISION))) for pool in pools(operation)],
     )
-    await operation.ask(WORKER, worker.worker(values))
+    return [worker.worker(values)]
+
+
+WORKER = Requests(
+    kind=kinds.WORKER,
+    task="worker",
+    title="shoot worker pools",
+    awaited="worker resource status is updated with latest machine deployments",
+    after=["machine-controller-manager", "node-agents"],
+    manifests=_worker,
+    reads=[INFRASTRUCTURE, results.SYSTEMS],
+    provides=WORKER_ANSWERED,
+    is_needed=True,
+)
 
 
 def _user_data(system: Object) -> Object:
     return {"name": at(system, "status", "cloudConfig", "secretRef", "name"), "key": "cloud_config"}
-
-
-def _name(operation: ShootOperation) -> Key:
-    return Key(operation.technical_id, operation.name.name)
-
-
-async def wait_for_machine_deployments(operation: ShootOperation) -> None:
-    """Wait until the Worker reports its MachineDeployments. Raises ExtensionError, KubeError."""
-    operation.found.worker = await operation.until_answered(WORKER, _name(operation))
-
-
-async def remove(operation: ShootOperation) -> None:
-    """Delete the Worker without waiting."""
-    await operation.extensions.delete(WORKER, _name(operation))
-
-
-async def wait_until_gone(operation: ShootOperation) -> None:
-    """Wait until the Worker is gone.
-
-    Raises:
-        ExtensionError: the extension failed, or did not finish in time.
-    """
-    await operation.extensions.wait_until_gone(WORKER, _name(operation))
 
 
 async def demand_configured_nodes(operation: ShootOperation) -> None:
