@@ -166,11 +166,12 @@ def is_serving(seed: Cluster, *, shoots: bool) -> bool:
 
 
 def offer_versions(garden: Cluster) -> None:
-    """Offer Shoots all versions that the local provider runs, and state in the CloudProfile which ones are built."""
+    """Offer Shoots a version of each minor version that the local provider runs, and state which ones are built."""
     path = CLOUD_PROFILES.path(name=_PROFILE)
     versions = mappings_at(garden.api.get(path), "spec", "kubernetes", "versions")
     names = [each["version"] for each in versions]
-    more = [{"version": each, "classification": "supported"} for each in PATCHES.values() if each not in names]
+    minors = {each.rpartition(".")[0] for each in names}  # one of each may be supported
+    more = [{"version": each, "classification": "supported"} for minor, each in PATCHES.items() if minor not in minors]
     offered = [*names, *(each["version"] for each in more)]
     built = [each for each in offered if assets.find(None if each == NEWEST else each)]
     missing = [each for each in offered if each not in built]
