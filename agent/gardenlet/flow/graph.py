@@ -219,11 +219,11 @@ class Walk(Generic[O]):
             self._failures[task.id] = failure
 
     def note(self, task: str, reason: str) -> bool:
-        """Record the reason why a task waits; return whether it has measured progress."""
-        found = _STEP.search(reason)
-        if found is not None:
+        """Record the reason why a task waits; return whether its measured progress has changed."""
+        before = self._steps.pop(task, None)
+        if found := _STEP.search(reason):
             self._steps[task] = found[0].strip()
-        return found is not None
+        return self._steps.get(task) != before
 
     def snapshot(self) -> Snapshot:
         succeeded = self._names(self._done - self._left_out)

@@ -14,7 +14,7 @@ from prometheus_client.registry import REGISTRY
 from agent.gardenlet.extension_objects.objects import ExtensionError
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
-from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
+from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, awaiting, run, waits_for
 from components.results import Result, Results
 from gardener.flow_reports import State
 from kit.clock import FakeClock, settle, skip
@@ -347,6 +347,19 @@ async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took
     assert REGISTRY.get_sample_value("gardenlet_flow_task_duration_seconds_count", labels) == 1
     labels = {"flow": "Recorded", "result": "Failed"}
     assert REGISTRY.get_sample_value("gardenlet_flow_duration_seconds_count", labels) == 1
+
+
+async def test_measured_progress_of_what_a_task_waits_for_is_shown() -> None:
+    async def wait(_: World) -> None:
+        with awaiting("Deployment", Key("n", "x")) as note:
+            for reason in ("not there", "Available is False: building it, 40 %", "Available is False: starting"):
+                note(reason)
+        await asyncio.sleep(0)
+
+    seen = list[str]()
+    graph = Graph("Test", [Task("a", "First", wait), _task("b", frozenset("a"))])
+    await run(graph, World(), on_change=lambda snapshot: seen.append(snapshot.description))
+    assert seen == ["First", "First (building it, 40 %)", "First", "Task b", "Test finished"]
 
 
 @given(_cases())
