@@ -25,9 +25,11 @@ _READY_SECONDS = 900.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Attributes:
-    release: that of Kubernetes; None for the default.
-    seeds: options of `SeedSetup`, by name of the Seed.
+    """Options of `up`.
+
+    Attributes:
+        release: that of Kubernetes; None for the default.
+        seeds: options of `_ensure_seed`, by name of the Seed.
     """
 
     release: str | None = None
