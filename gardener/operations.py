@@ -50,3 +50,10 @@ def following(before: Object, wanted: Object) -> Object:
 
 def generation(obj: Object) -> int:
     return integer(metadata(obj).get("generation"))
+
+
+def is_repeated(obj: Object) -> bool:
+    """Whether the last operation succeeded with the present spec, so that the next one repeats it."""
+    status = mapping(obj.get("status"))
+    succeeded = mapping(status.get("lastOperation")).get("state") == SUCCEEDED
+    return succeeded and status.get("observedGeneration") == generation(obj)

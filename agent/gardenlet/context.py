@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from agent.gardenlet.flow.record import FlowRecords
@@ -14,11 +15,13 @@ from agent.gardenlet.previews import Previews
 from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
+from gardener.garden.seeds import summed_up
 from kube.clock import utc_now
+from kube.conditions import conditions_of
 from kube.objects import Object
 from kube.runtime.cache import Store
 from kube.runtime.events import EventRecorder
-from kube.runtime.status import Is, StatusWriter
+from kube.runtime.status import Complete, Is, StatusWriter, status_of
 from process.clusters import Cluster
 
 
@@ -28,9 +31,11 @@ class StatusWriters:
     def __init__(self) -> None:
         self._made: dict[Store[Any], StatusWriter] = {}
 
-    def of(self, cluster: Cluster, store: Store[Any], *, still: Is = lambda _: True) -> StatusWriter:
-        """Return the writer of a store; `still` selects the objects whose status is still written."""
-        return self._made.setdefault(store, StatusWriter(cluster.client, store, still=still))
+    def of(
+        self, cluster: Cluster, store: Store[Any], *, still: Is = lambda _: True, complete: Complete = status_of
+    ) -> StatusWriter:
+        """Return the writer of a store; `still` and `complete` are those of `StatusWriter`."""
+        return self._made.setdefault(store, StatusWriter(cluster.client, store, still=still, complete=complete))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +76,12 @@ class Context:
     clock: Callable[[], datetime] = utc_now
     deletion_clock: Callable[[], datetime] = utc_now
     """Clock for deletions in the garden; see `Cluster.deletion_clock`."""
+
+    def seed_statuses(self, seeds: Store[Object]) -> StatusWriter:
+        """Writer that derives the phase of a Seed from its conditions in the same write."""
+        return self.statuses.of(self.garden, seeds, complete=partial(_with_phase, has_phase=self.api.has_own_fields))
+
+
+def _with_phase(seed: Object, *, has_phase: bool) -> Object:
+    status = status_of(seed)
+    return summed_up(status, has_phase=has_phase) if conditions_of(seed) else status

@@ -45,6 +45,10 @@ Complete = Callable[[Object], Object]
 Is = Callable[[Object], bool]
 
 
+def status_of(obj: Object) -> Object:
+    return obj.get("status") or {}
+
+
 class Overtaken(Conflict):
     """The object has changed, or gone, since it was read: no failure, since another pass decides on its new state."""
 
@@ -88,7 +92,7 @@ class StatusWriter:
         client: Client,
         store: Store[Any],
         *,
-        complete: Complete = lambda obj: obj.get("status") or {},
+        complete: Complete = status_of,
         still: Is = lambda _: True,
     ) -> None:
         self._client = client

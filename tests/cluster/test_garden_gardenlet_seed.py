@@ -93,6 +93,7 @@ async def test_a_fresh_seed_is_reconciled_at_the_first_try(place: SeedPlace) -> 
         {"shoots": "197", "things": "5"},
     )
     assert "gardener" in finalizers(place.seed)
+    assert status["phase"] == "NotReady", "is part of each write of a condition"
     assert labels(place.cluster.api.get(f"/api/v1/namespaces/{GARDEN}"))["role"] == "garden"
     assert eventually(lambda: place.find(IDENTITY))["data"]["cluster-identity"] == uid(system)
     bucket = place.garden.get(BACKUP_BUCKETS, uid(place.seed))

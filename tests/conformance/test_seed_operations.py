@@ -74,7 +74,7 @@ def _initialized() -> Object:
 
 def test_an_operation_begins_and_ends_as_recorded() -> None:
     recorded = [(each["type"], each["progress"], each["description"]) for each in RECORDED]
-    for ours in (_initialized(), status.succeeded(SEED, {}, now=NOW)["lastOperation"]):
+    for ours in (_initialized(), status.succeeded(SEED, {}, is_repeated=False, now=NOW)["lastOperation"]):
         assert (ours["type"], ours["progress"], ours["description"]) in recorded
 
 

@@ -78,7 +78,7 @@ def declare(context: Context) -> ControlLoop:
             seed=context.seed.client.without_limit(),
             garden=garden,
             seeds=seeds,
-            statuses=context.statuses.of(context.garden, seeds),
+            statuses=context.seed_statuses(seeds),
             health=context.health,
             seconds=seconds,
             clock=context.clock,

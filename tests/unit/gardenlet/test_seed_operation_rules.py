@@ -21,6 +21,7 @@ from config.gardenlet.schema import (
     Omitted,
     Resources,
 )
+from gardener import operations
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from kit.garden_objects import garden_object
 from kit.shoot_inputs import NamedSecrets
@@ -107,13 +108,25 @@ def test_a_success_has_conditions_checked_again_that_were_not_bad() -> None:
     kinds = ("BackupBucketsReady", "ExtensionsReady", "GardenletReady", "SeedSystemComponentsHealthy", "Other")
     states = ("False", "True", "Unknown", "Progressing", "True")
     present: Object = {"conditions": list(map(condition, kinds, states)), "phase": "Ready"}
-    found = status.succeeded(_seed(), present, now=NOW)
+    found = status.succeeded(_seed(), present, is_repeated=False, now=NOW)
     assert found["lastOperation"]["description"] == "Seed cluster has been successfully reconciled."
     assert found["phase"] == "Ready"
     assert [each["status"] for each in found["conditions"]] == ["False", *["Progressing"] * 3, "True"]
     assert {each["reason"] for each in found["conditions"]} == {"R"}
     moments = [each["lastTransitionTime"] for each in found["conditions"]]
     assert moments == [BEFORE, LATER, LATER, BEFORE, BEFORE]
+    # An operation that repeats a successful one changes none.
+    repeated = status.succeeded(_seed(), present, is_repeated=True, now=NOW)
+    assert repeated["conditions"] == present["conditions"]
+
+
+@pytest.mark.parametrize(
+    ("state", "observed", "is_repeated"),
+    [("Succeeded", 2, True), ("Succeeded", 1, False), ("Error", 2, False), (None, None, False)],
+)
+def test_which_operations_repeat_a_successful_one(state: str | None, observed: int | None, is_repeated: bool) -> None:
+    present: Object = {"lastOperation": {"state": state}, "observedGeneration": observed}
+    assert operations.is_repeated({"metadata": {"generation": 2}, "status": present if state else {}}) is is_repeated
 
 
 def test_progress_says_what_the_snapshot_says() -> None:

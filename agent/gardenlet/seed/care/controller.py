@@ -43,7 +43,7 @@ def declare(context: Context) -> ControlLoop:
     return loop.reconciled_by(
         Reconciler(
             seeds=seeds,
-            statuses=context.statuses.of(context.garden, seeds),
+            statuses=context.seed_statuses(seeds),
             components=Components(loop, context.seed, own=own, writes=context.writes),
             policies=PoliciesElsewhere.declared(loop, context.seed, context.config.controllers.network_policy),
             threshold=thresholds.get(SEED_SYSTEM_COMPONENTS_HEALTHY),

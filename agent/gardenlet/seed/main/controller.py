@@ -49,7 +49,7 @@ def declare(context: Context) -> ControlLoop:
             seeds=seeds,
             installations=installations,
             registrations=registrations,
-            statuses=context.statuses.of(context.garden, seeds),
+            statuses=context.seed_statuses(seeds),
             objects=objects,
             waiting=NotedWaiting(
                 client=context.seed.client, caches=context.seed.caches, discovery=context.seed.discovery

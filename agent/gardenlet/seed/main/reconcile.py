@@ -39,6 +39,7 @@ from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.seeds import namespace_of
 from gardener.garden.shoots import selectors_of_users
+from gardener.operations import is_repeated
 from kube.apply.shared_objects import ensure
 from kube.errors import KindNotServed, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, finalizers, is_deleting, key, mapping, text, uid
@@ -89,14 +90,15 @@ class Reconciler:
     clock: Callable[[], datetime]
 
     async def reconcile(self, own: Key) -> Result:
-        seed = self.seeds.get(own)
-        if seed is None or (is_deleting(seed) and keys.GARDENER_FINALIZER not in finalizers(seed)):
+        present = self.seeds.get(own)
+        if present is None or (is_deleting(present) and keys.GARDENER_FINALIZER not in finalizers(present)):
             return Done()
         try:
             identity = await self._cluster_identity()
-            seed = await self._begin(seed, identity)
-            act = self._delete if is_deleting(seed) else self._reconcile
-            return await act(seed, identity)
+            seed = await self._begin(present, identity)
+            if is_deleting(seed):
+                return await self._delete(seed, identity)
+            return await self._reconcile(seed, identity, is_repeated=is_repeated(present))
         except (FlowFailed, FlowCanceled) as error:
             reported = error.as_list if isinstance(error, FlowFailed) else str(error)
             await self._fail(seed, reported, progress=error.snapshot.progress)
@@ -138,12 +140,14 @@ class Reconciler:
     async def _report(self, seed: Object, snapshot: Snapshot) -> None:
         await self.statuses.update(seed, lambda present: status.progressing(present, snapshot, now=self.clock()))
 
-    async def _succeed(self, seed: Object) -> Object:
-        return await self.statuses.update(seed, lambda present: status.succeeded(seed, present, now=self.clock()))
+    async def _succeed(self, seed: Object, *, is_repeated: bool = False) -> Object:
+        return await self.statuses.update(
+            seed, lambda present: status.succeeded(seed, present, is_repeated=is_repeated, now=self.clock())
+        )
 
     # --- reconciliation
 
-    async def _reconcile(self, seed: Object, identity: Object | None) -> Result:
+    async def _reconcile(self, seed: Object, identity: Object | None, *, is_repeated: bool) -> Result:
         seed = await ensure_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
         prerequisites.demand_version(text(mapping(seed["status"]).get("kubernetesVersion")))
         if not prerequisites.has_vertical_pod_autoscaler(seed):
@@ -157,7 +161,7 @@ class Reconciler:
         await self._run(RECONCILE, seed, identity, made, login_secret=key(copy).name, wildcard_certificate=certificate)
         await made.clean_up()
         await backup_bucket.deploy(self.garden.client, seed)
-        await self._succeed(seed)
+        await self._succeed(seed, is_repeated=is_repeated)
         return RequeueAfter(self.config.controllers.seed.sync_period)
 
     async def _demand_autoscaler(self) -> None:

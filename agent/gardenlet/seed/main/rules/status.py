@@ -80,11 +80,14 @@ def progressing(status: Object, snapshot: Snapshot, *, now: datetime) -> Object:
     return {**status, "lastOperation": operation}
 
 
-def succeeded(seed: Object, status: Object, *, now: datetime) -> Object:
+def succeeded(seed: Object, status: Object, *, is_repeated: bool, now: datetime) -> Object:
+    """The status after success. Conditions stay if the operation repeated a successful one."""
     of_type = operation_type(seed)
     operation = operations.operation(of_type, "Succeeded", 100, _SUCCEEDED[of_type], now=now)
-    hinted = conditions.to_be_checked(mappings(status.get("conditions")), _HINTED, now=now)
-    return {**status, "lastOperation": operation, "conditions": hinted}
+    ended = {**status, "lastOperation": operation}
+    if is_repeated:
+        return ended
+    return {**ended, "conditions": conditions.to_be_checked(mappings(status.get("conditions")), _HINTED, now=now)}
 
 
 def failed(seed: Object, status: Object, text: str, *, progress: int | None = None, now: datetime) -> Object:
