@@ -304,8 +304,8 @@ async def test_a_deleted_seed_leaves_nothing_though_others_write_it_at_the_end(
 ) -> None:
     succeed = reconcile.Reconciler._succeed
 
-    async def succeed_and_be_written(self: reconcile.Reconciler, seed: Object) -> Object:
-        done = await succeed(self, seed)
+    async def succeed_and_be_written(self: reconcile.Reconciler, seed: Object, **known: bool) -> Object:
+        done = await succeed(self, seed, **known)
         body = {"metadata": {"annotations": {"example.com/written": metadata(done)["resourceVersion"]}}}
         await asyncio.to_thread(place.place.patch, SEEDS, place.name, body)
         return done
