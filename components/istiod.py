@@ -45,7 +45,7 @@ TOKENS = {"audience": "istio-ca", "expirationSeconds": 43200, "path": "istio-tok
 MESH = """\
 accessLogFile: /dev/stdout
 ingressControllerMode: "OFF"
-# What is configured in a namespace applies in others only if it says so.
+# Configuration of a namespace applies in others only if it is exported.
 defaultServiceExportTo: ["~"]
 defaultVirtualServiceExportTo: ["~"]
 defaultDestinationRuleExportTo: ["~"]

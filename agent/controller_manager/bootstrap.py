@@ -38,7 +38,9 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
     except AlreadyExists:
         pass
     except KubeError as error:
-        log.error(f"Cannot make the Secret of the role {ROLE_GLOBAL_MONITORING}: gardenlets need one", error=str(error))
+        log.error(
+            f"Cannot create the Secret of the role {ROLE_GLOBAL_MONITORING}, which gardenlets require", error=str(error)
+        )
     if not api.has_own_fields:
         return
     try:
@@ -48,7 +50,9 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
     except AlreadyExists:
         pass
     except KubeError as error:
-        log.error(f"Cannot make the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}: gardenlets need it", error=str(error))
+        log.error(
+            f"Cannot create the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}, which gardenlets require", error=str(error)
+        )
 
 
 async def _has_monitoring_secret(client: Client) -> bool:

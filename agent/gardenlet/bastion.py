@@ -152,7 +152,7 @@ class Reconciler:
         extension, wanted = await self.mirror.find(place), desired(bastion)
         if extension is not None and is_deleting(extension):
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
-        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        standing = standing_of(extension) if extension is not None else Pending("it does not exist yet")
         if isinstance(standing, Trouble):
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")
         if self.mirror.is_to_be_asked(extension, wanted):

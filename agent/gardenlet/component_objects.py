@@ -123,7 +123,7 @@ class ComponentObjects:
     async def _remove(self, owner: str, previous: Sequence[Resource], *, until: float) -> None:
         while not (changes := await self._sets.apply([], owner=owner, previous=previous)).is_complete:
             if asyncio.get_running_loop().time() >= until:
-                raise ComponentError(f"{owner} is not gone in time: {_problems(changes)}")
+                raise ComponentError(f"{owner} was not deleted in time: {_problems(changes)}")
             waits_for(_problems(changes))
             await asyncio.sleep(_LOOK_SECONDS)
 

@@ -63,7 +63,7 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
     "a list": ("b.yaml", b"- kind: ConfigMap", "the document is a list"),
     "no text": ("b.yaml", bytes(range(256)), ""),
     "broken JSON": ("b.json", b'{"kind": "ConfigMap", ', "invalid JSON"),
-    "broken Brotli": ("b.yaml.br", b"this is no Brotli", "the value is no Brotli stream"),
+    "broken Brotli": ("b.yaml.br", b"this is no Brotli", "the value is not a Brotli stream"),
     "truncated Brotli": ("b.yaml.br", brotli.compress(b"kind: ConfigMap" * 100)[:-4], "truncated"),
     "a Brotli bomb": ("b.yaml.br", b"", "unfold to more than 33554432 bytes"),
     "an alias bomb": ("b.yaml", alias_bomb(), "too many values"),

@@ -223,9 +223,9 @@ def log_count(gardenlet: AgentProcess, text: str) -> int:
 
 def expires_while_away(entry: Entry, gardenlet: AgentProcess, road: Relay) -> None:
     """The process gets a certificate that is soon over; what it waits for then is said by the log."""
-    expired = partial(log_count, gardenlet, "There are no valid credentials for the garden")
-    adopted = partial(log_count, gardenlet, "Going on with another kubeconfig for the garden")
-    refused = partial(log_count, gardenlet, "The certificate of another kubeconfig has expired")
+    expired = partial(log_count, gardenlet, "No valid credentials for the garden")
+    adopted = partial(log_count, gardenlet, "Using a new kubeconfig for the garden")
+    refused = partial(log_count, gardenlet, "The certificate of the new kubeconfig has expired")
     road.close_road()
     reports, adoptions = expired(), adopted()
     while adopted() == adoptions:

@@ -36,9 +36,9 @@ async def hand_over(*, garden: Client, seed: Client, pace: Pace) -> None:
         kind = f"{GARDENLETS.api_version}.{GARDENLETS.kind}"
         raise StartError(f"error decoding {kind} object from {_WHERE}: {error}") from error
     try:
-        await pace.patiently("make the Gardenlet of this process", lambda: _make(garden, gardenlet))
+        await pace.patiently("create the Gardenlet of this process", lambda: _make(garden, gardenlet))
     except ApiError as error:
-        raise StartError(f"could not make the {GARDENLETS.kind} of the {_WHERE}: {error}") from error
+        raise StartError(f"could not create the {GARDENLETS.kind} of the {_WHERE}: {error}") from error
     await pace.patiently(f"remove the {_WHERE}", lambda: _remove(seed, found))
 
 
@@ -53,7 +53,7 @@ def decoded(content: str) -> Object:
     except DialectError as error:
         raise ValueError(str(error)) from error
     if (found.get("apiVersion"), found.get("kind")) != (GARDENLETS.api_version, GARDENLETS.kind):
-        raise ValueError(f"it is no {GARDENLETS.kind} of {GARDENLETS.api_version}")
+        raise ValueError(f"it is not a {GARDENLETS.kind} of {GARDENLETS.api_version}")
     if not text(metadata(found).get("name")):
         raise ValueError("it has no name")
     meta = {"namespace": NAMESPACE, **metadata(found)}
@@ -65,7 +65,7 @@ async def _make(garden: Client, gardenlet: Object) -> None:
     if await garden.find(GARDENLETS, Key(meta["namespace"], meta["name"])) is not None:
         return
     if await garden.create_if_missing(GARDENLETS, gardenlet):
-        log.info("Made the Gardenlet that upgrades this process", name=f"{meta['namespace']}/{meta['name']}")
+        log.info("Created the Gardenlet that upgrades this process", name=f"{meta['namespace']}/{meta['name']}")
 
 
 async def _remove(seed: Client, found: Object) -> None:
@@ -73,4 +73,4 @@ async def _remove(seed: Client, found: Object) -> None:
     try:
         await seed.delete_if_exists(CONFIG_MAPS, Key(NAMESPACE, NAME), uid=uid(found), resource_version=version)
     except Conflict:
-        log.warning(f"The {_WHERE} was changed meanwhile; it is looked at again at the next start")
+        log.warning(f"The {_WHERE} was changed meanwhile; it is read again at the next start")

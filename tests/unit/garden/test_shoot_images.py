@@ -66,8 +66,8 @@ EXPIRED = offering(
         # What has not expired may be lower.
         (("linux", "1.4.0"), ("linux", "1.2.0"), ""),
         # Versions of different images are not compared.
-        (("linux", "1.2.0"), ("other", "1.1.0"), "another image only with a version that has not expired"),
-        (("linux", "1.2.0"), ("other", "9.0.0"), "another image only with a version that has not expired"),
+        (("linux", "1.2.0"), ("other", "1.1.0"), "a version that has not expired for another image"),
+        (("linux", "1.2.0"), ("other", "9.0.0"), "a version that has not expired for another image"),
         (("linux", "1.2.0"), ("other", "1.0.0"), ""),
     ],
 )

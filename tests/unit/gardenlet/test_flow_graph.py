@@ -35,9 +35,9 @@ def _fail(walk: Walk[object], each: str, error: str = "no") -> None:
 @pytest.mark.parametrize(
     ("tasks", "problem"),
     [
-        ([_task("A"), _task("A")], "several tasks have the ID 'a'"),
-        ([_task("A"), Task("b", "A", _nothing)], "several tasks have the name 'A'"),
-        ([_task("A", ["x"])], "task 'a' comes after 'x', which is no task"),
+        ([_task("A"), _task("A")], "more than one task has the ID 'a'"),
+        ([_task("A"), Task("b", "A", _nothing)], "more than one task has the name 'A'"),
+        ([_task("A", ["x"])], "task 'a' comes after 'x', which is not a task"),
         ([_task("A", ["a"])], "tasks wait for each other: a -> a"),
         ([_task("A", ["b"]), _task("B", ["c"]), _task("C", ["a"])], "tasks wait for each other: "),
     ],
@@ -48,7 +48,9 @@ def test_a_wrong_table_is_found_when_the_graph_is_made(tasks: Sequence[Task[obje
 
 
 def test_all_problems_of_a_table_are_named() -> None:
-    with pytest.raises(GraphError, match=r"^flow 'Test': several tasks have the ID 'a'; .*; task 'b' comes after 'x'"):
+    with pytest.raises(
+        GraphError, match=r"^flow 'Test': more than one task has the ID 'a'; .*; task 'b' comes after 'x'"
+    ):
         Graph("Test", [_task("A"), _task("A"), _task("B", ["x"])])
 
 

@@ -96,8 +96,8 @@ def test_operation(shoot: Object, expected: str) -> None:
             "Create",
             "images.workers in the configuration of the gardenlet lacks apiserver-proxy, cluster-autoscaler",
         ),
-        ([], "Migrate", "Shoots move only between Seeds of one computer"),
-        ([], "Restore", "Shoots move only between Seeds of one computer"),
+        ([], "Migrate", "Shoots can move only between local Seeds"),
+        ([], "Restore", "Shoots can move only between local Seeds"),
     ],
 )
 def test_what_is_not_supported_is_refused_as_a_whole(workers: list[Object], kind: str, reported: str) -> None:

@@ -81,6 +81,6 @@ async def destroy(client: Client, seed: Object) -> None:
             await client.delete(BACKUP_BUCKETS, name, uid=uid(live))
             continue
         if asyncio.get_running_loop().time() >= until:
-            error = text(at(live, "status", "lastError", "description")) or "it says nothing"
-            raise ReconcileError(f"BackupBucket {name} is not gone after {_GONE_SECONDS:g} s: {error}")
+            error = text(at(live, "status", "lastError", "description")) or "it reports no error"
+            raise ReconcileError(f"BackupBucket {name} still exists after {_GONE_SECONDS:g} s: {error}")
         await asyncio.sleep(_LOOK_SECONDS)

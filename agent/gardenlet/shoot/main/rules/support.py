@@ -18,13 +18,16 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
     if kind in {MIGRATE, RESTORE} and config.local_profile is None:
         return (
-            "Shoots move only between Seeds of one computer (localProfile) yet, whose etcds are asked for a last"
-            " snapshot; set spec.seedName to the Seed of status.seedName"
+            "Shoots can move only between local Seeds (localProfile), since other etcds can't be requested to take a "
+            "last snapshot; set spec.seedName to the Seed of status.seedName"
         )
     if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
-        return "Shoots with workers can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
+        return (
+            "moving Shoots with workers between seeds is not supported; set spec.seedName to the Seed of "
+            "status.seedName"
+        )
     if workers(spec(shoot)) and config.local_profile is None and kind != DELETE:
         missing = [each for each in images_of_workers() if not config.images.workers.get(each)]
         if missing:
-            return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; name them"
+            return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; add them"
     return ""

@@ -63,7 +63,7 @@ async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
         served = await _served(cluster, kinds(wanted, operation.shoot))
         while (left := await _round(cluster, served, operation.shoot)).count:
             if asyncio.get_running_loop().time() >= until:
-                raise CleanupError(f"these are left in the cluster: {left}")
+                raise CleanupError(f"still in the cluster: {left}")
             waits_for(str(left))
             await asyncio.sleep(_LOOK_SECONDS)
 

@@ -50,7 +50,7 @@ async def _by_annotation(operation: ShootOperation) -> None:
 
 
 def _no_snapshot(live: Object | None) -> str:
-    return "no snapshot was made yet" if live is None or _ASKED in annotations(live) else ""
+    return "no snapshot has been taken yet" if live is None or _ASKED in annotations(live) else ""
 
 
 async def _by_sidecar(operation: ShootOperation) -> None:
