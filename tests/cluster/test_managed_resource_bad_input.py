@@ -138,7 +138,10 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
     "many unknown kinds": (lambda: many_objects(300), "300 errors occurred"),
     "very many objects": (lambda: many_objects(5_000), "5000 errors occurred"),
     "no kind": (lambda: [{"apiVersion": "v1", "metadata": {"name": "x"}}], "the manifest has no kind"),
-    "no apiVersion": (lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}], "the manifest has no apiVersion"),
+    "not a valid apiVersion": (
+        lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}],
+        "the manifest has no apiVersion",
+    ),
     "no name": (lambda: [{"apiVersion": "v1", "kind": "ConfigMap"}], "metadata.name: Required value"),
     "a name to be made": (lambda: [config_map(generateName="x-")], "metadata.generateName is not supported"),
     "a name with a path": (lambda: [{**config_map("x"), "metadata": {"name": "../../secrets/x"}}], "is invalid"),

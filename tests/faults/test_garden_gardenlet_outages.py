@@ -266,7 +266,7 @@ def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path, ahead
         for each in times:
             assert abs(parse_time(each) - now) < HOUR / 2
         assert probes(road.gardenlet) == (200, 200)
-        assert "differs from the API server's" in road.gardenlet.log
+        assert "differs from that of the API server" in road.gardenlet.log
 
 
 # --- answers of strangers

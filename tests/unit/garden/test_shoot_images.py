@@ -53,12 +53,12 @@ EXPIRED = offering(
         (
             ("linux", "1.2.0"),
             ("linux", "1.1.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         (
             ("linux", "1.2.0"),
             ("linux", "1.0.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         # As maintenance does if there is no other.
         (("linux", "1.2.0"), ("linux", "1.3.0"), ""),

@@ -75,7 +75,7 @@ def test_agents_renew_their_leases() -> None:
     assert agent_problem(nodes, {"a": LATER, "b": LATER, "gone": None}, now=NOW) is None
     assert reported(agent_problem(nodes, {"a": LATER}, now=NOW)) == ("NodeAgentUnhealthy", 'No agent runs on node "b".')
     for end in (EARLIER, None):
-        assert "does not renew" in reported(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
+        assert "has stopped renewing" in reported(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
 
 
 @pytest.mark.parametrize(

@@ -468,8 +468,8 @@ def test_a_gardenlet_confirms_nothing(resource: Resource) -> None:
     plain = obj(resource, "s.ca-cluster", DEV)
     confirmed = obj(resource, "s.ca-cluster", DEV)
     confirmed["metadata"]["labels"] = {"usable-by.seed.gardener.cloud/b": "true"}
-    assert "leave it to an operator" in why_not("create", resource, confirmed)
-    assert "leave it to an operator" in why_not("update", resource, confirmed, plain)
+    assert "have an operator" in why_not("create", resource, confirmed)
+    assert "have an operator" in why_not("update", resource, confirmed, plain)
     assert not why_not("update", resource, plain, confirmed)
 
 

@@ -41,7 +41,7 @@ def test_an_identity_and_a_context_are_asked_for() -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_an_annotation_that_is_missing_is_named(name: str) -> None:
-    with pytest.raises(InvalidSecret, match=f'the annotation "{name}" is missing'):
+    with pytest.raises(InvalidSecret, match=f'annotation "{name}" is missing'):
         secret({**NAMED, name: ""}).wanted()
 
 
