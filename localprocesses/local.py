@@ -36,7 +36,7 @@ def wait_until(
     deadline = time.monotonic() + within
     while not holds():
         if time.monotonic() > deadline:
-            reasons = filter(None, [f"waited {within:.0f} s in vain for {what}", explain()])
+            reasons = filter(None, [f"timed out after {within:.0f} s waiting for {what}", explain()])
             raise LocalProcessError("\n".join(reasons))
         time.sleep(pause)
     return time.monotonic()

@@ -24,7 +24,9 @@ def adoption_problem(manifest: Object, *, resource: str, of_managed_resource: st
         if value == keys.ADOPT_NEVER:
             return exists_text(resource, f'the annotation {keys.ADOPT} of the {what} is "{value}"')
         if value:
-            unknown = f'the annotation {keys.ADOPT} of the {what} is "{value}", and only "{keys.ADOPT_NEVER}" is known'
+            unknown = (
+                f'the annotation {keys.ADOPT} of the {what} is "{value}"; set it to "{keys.ADOPT_NEVER}" or remove it'
+            )
             return exists_text(resource, unknown)
     return ""
 

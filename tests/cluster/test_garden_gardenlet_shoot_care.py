@@ -334,7 +334,7 @@ async def test_a_tunnel_is_tried(place: CarePlace) -> None:
             meta = {"labels": {"type": "tunnel"}}
             place.create(PODS, place.name, namespace="kube-system", metadata=meta, spec={**pod, "nodeName": node})
             reported = await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
-            assert "none of its pods runs" in reported["message"]
+            assert "none of its pods is running" in reported["message"]
             place.garden.patch(PODS, place.name, {"status": {"phase": "Running"}}, namespace="kube-system", status=True)
             await place.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
         await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
@@ -447,5 +447,5 @@ async def test_what_is_saved_stays_where_its_keys_are_gone(place: CarePlace) -> 
     with structlog.testing.capture_logs() as logged:
         async with place.gardenlet(saver.declare) as (loop,):
             await soon(lambda: loop.queue.is_idle, "the state to be looked at")
-    assert "has none; nothing is saved" in str(logged)
+    assert "has none; the state is not saved" in str(logged)
     assert place.find(SHOOT_STATES, "s", namespace=namespace) == saved

@@ -138,7 +138,7 @@ def test_the_certificates_of_the_api_server_may_be_in_a_secret(place: ShootPlace
     place.delete(CONFIG_MAPS, "s.ca-cluster")
     refused = run(place, "s")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "the certificates of its API server are not known" in refused.stderr
+    assert "the CA of its API server is unknown" in refused.stderr
     place.create(SECRETS, "s.ca-cluster", data=encoded({"ca.crt": place.garden.cluster.ca.encode()}))
     who = asyncio.run(whoami(_demanded(run(place, "s")), tmp_path))
     assert "system:masters" in who["groups"]

@@ -459,7 +459,9 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
         )
         await place.report(kind, await place.live(kind, "moved"), of="Migrate")
 
-    await while_waiting(place, place.objects.wait_until_migrated(requested), ("has not let go yet", let_go))
+    await while_waiting(
+        place, place.objects.wait_until_migrated(requested), ("has not finished the migration yet", let_go)
+    )
     assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
 
     restored = infrastructure("restored")

@@ -170,7 +170,7 @@ def test_a_claim_that_no_agent_stands_behind_keeps_nothing(rig: Rig) -> None:
 def test_what_its_claimant_has_not_taken_is_not_forgotten(pair: Pair) -> None:
     before = pair.begin()
     pair.taker.process.kill()
-    drops = f"ManagedResource {pair.taker.namespace}/to was given it; if that has not taken it over within 2m0s, it is"
+    drops = f"ManagedResource {pair.taker.namespace}/to is its new owner; unless that takes it over within 2m0s, it is"
     pair.giver.write_secret("from", pair.obj("a"))
     pair.giver.until_failed("from", "moving", drops, reason="DeletionPending")
     pair.giver.until(lambda: pair.giver.events("from"), "an Event")

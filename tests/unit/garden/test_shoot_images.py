@@ -53,12 +53,12 @@ EXPIRED = offering(
         (
             ("linux", "1.2.0"),
             ("linux", "1.1.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         (
             ("linux", "1.2.0"),
             ("linux", "1.0.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         # As maintenance does if there is no other.
         (("linux", "1.2.0"), ("linux", "1.3.0"), ""),
@@ -66,8 +66,8 @@ EXPIRED = offering(
         # What has not expired may be lower.
         (("linux", "1.4.0"), ("linux", "1.2.0"), ""),
         # Versions of different images are not compared.
-        (("linux", "1.2.0"), ("other", "1.1.0"), "another image only with a version that has not expired"),
-        (("linux", "1.2.0"), ("other", "9.0.0"), "another image only with a version that has not expired"),
+        (("linux", "1.2.0"), ("other", "1.1.0"), "a version that has not expired for another image"),
+        (("linux", "1.2.0"), ("other", "9.0.0"), "a version that has not expired for another image"),
         (("linux", "1.2.0"), ("other", "1.0.0"), ""),
     ],
 )

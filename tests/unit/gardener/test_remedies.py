@@ -20,7 +20,7 @@ USER = 'User "system:serviceaccount:garden:agent" cannot'
 
 TEXTS = {
     'deployments.apps "d" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, used: '
-    "count/deployments.apps=1, limited: count/deployments.apps=1": "raise the ResourceQuota small, or ask for less",
+    "count/deployments.apps=1, limited: count/deployments.apps=1": "raise the ResourceQuota small, or request less",
     'pods "p" is forbidden: failed quota: small: must specify cpu for: c': "the ResourceQuota small demands them",
     'pods "p" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (…)': (
         "lower the level restricted of that Namespace"
@@ -43,11 +43,11 @@ TEXTS = {
     'clusterroles "x" is forbidden: user "agent" (groups=["system:authenticated"]) is attempting to grant RBAC '
     "permissions not currently held:\n{APIGroups:[apps]}": "give agent these permissions, or the verbs escalate and bind",
     'clusterroles "x" is forbidden: must have cluster-admin privileges to use the aggregationRule': (
-        "take the aggregationRule out, or give the verb escalate"
+        "remove the aggregationRule, or grant the verb escalate"
     ),
-    'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2': "keep to the LimitRange",
+    'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2': "within the LimitRange",
     'configmaps "c" is forbidden: unable to create new content in namespace shop because it is being terminated': (
-        "wait until that Namespace is gone"
+        "wait until that Namespace is deleted"
     ),
     'namespaces "shop" not found': "add the Namespace shop to the objects",
     'pods "p" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found': (
@@ -55,7 +55,7 @@ TEXTS = {
     ),
     'pods "p" is forbidden: no PriorityClass with name high was found': "add the PriorityClass high",
     'Deployment.apps "d" is invalid: spec.selector: Invalid value: {}: field is immutable': (
-        "undo the change of spec.selector, or have the object deleted and created anew by the annotation "
+        "undo the change of spec.selector, or have the object recreated by the annotation "
         "resources.gardener.cloud/delete-on-invalid-update"
     ),
     "StatefulSet.apps \"s\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' …": (
@@ -98,7 +98,7 @@ TEXTS = {
         "correct the name of the field spec.replica"
     ),
     'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field '
-    "ConfigMap.data of type string": "texts are quoted",
+    "ConfigMap.data of type string": "quote strings",
     'strict field validation: field "spec.a" was not stored, by the API server or by admission': "take the field spec.a out",
     'no matches for kind "Widget" in version "example.com/v1"': "install the CustomResourceDefinition",
     'no matches for kind "Deploymnet" in version "apps/v1"; did you mean Deployment?': "did you mean Deployment?",
@@ -158,8 +158,8 @@ def test_a_remedy_of_several_objects_names_them() -> None:
         ),
         (BadRequest(400, message="no"), ""),
         (ServerFailure(500, message="no"), ""),
-        (ServerFailure(500, message="etcdserver: request timed out"), "look at the log"),
-        (ServerFailure(504, message="no"), "look at the log"),
+        (ServerFailure(500, message="etcdserver: request timed out"), "check the log"),
+        (ServerFailure(504, message="no"), "check the log"),
         (ApiError(418, message="no"), ""),
         (Conflict(409, message="no"), ""),
     ],

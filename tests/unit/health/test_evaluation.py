@@ -78,7 +78,7 @@ def test_an_object_is_blamed_first_then_its_namespace_and_the_rule_last() -> Non
     for namespace in range(1, MOST_NAMESPACES):
         blame.check(Key("innocent", "w"))
         blame.add(Key(f"n{namespace}", "w"), "x")
-    with pytest.raises(CheckError, match="objects of 5 namespaces took too much; simplify the expression"):
+    with pytest.raises(CheckError, match="objects of 5 namespaces exceeded the limit; simplify the expression"):
         blame.check(Key("innocent", "w"))
     clock.advance(BLAMED_SECONDS)
     blame.check(Key("a", "0"))

@@ -136,7 +136,7 @@ def test_a_shell_without_completion_is_an_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SHELL", "/bin/csh")
     result = run("--install-completion")
     assert result.exit_code == 2
-    assert "no completion for the shell 'csh'; there is for bash, zsh, fish" in result.stderr
+    assert "no completion for the shell 'csh'; use one of bash, zsh, fish" in result.stderr
 
 
 def kubeconfig(path: Path, *contexts: str, current: str = "", user: dict[str, Any] | None = None) -> Path:

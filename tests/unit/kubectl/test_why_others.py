@@ -103,8 +103,8 @@ def test_who_holds_a_seed() -> None:
 @pytest.mark.parametrize(
     ("status", "text"),
     [
-        (READY, f"{ASKED} waits for the gardenlet: it removes what it has put on the Seed"),
-        (UNKNOWN, f"{ASKED} waits for the gardenlet, which is lost: it removes what it has put on the Seed"),
+        (READY, f"{ASKED} waits for the gardenlet: it removes its objects from the Seed"),
+        (UNKNOWN, f"{ASKED} waits for the gardenlet, which is lost: it removes its objects from the Seed"),
     ],
 )
 def test_a_seed_without_users_waits_for_its_gardenlet(status: Object, text: str) -> None:
@@ -140,7 +140,7 @@ SHOOT_USERS = [Users(SHOOTS, [Key("garden-x", "a")])]
         (
             {"phase": "Failed"},
             {},
-            [("problem", "phase", "phase Failed: the controller manager could not set it up, and goes on trying")],
+            [("problem", "phase", "phase Failed: the controller manager could not set it up, and retries")],
         ),
         ({}, {}, [("blocked", "phase", "phase not set: the controller manager has yet to set it up")]),
         (
@@ -271,7 +271,7 @@ def test_rights_that_outlive_a_membership() -> None:
         (
             "info",
             "accounts",
-            "2 ServiceAccounts garden-x/old, garden-x/robot: who knows a token keeps these rights when his membership ends",
+            "2 ServiceAccounts garden-x/old, garden-x/robot: owners of their tokens keep these rights after their membership ends",
         ),
     ]
     many = [role_binding(f"b{number:02}", user("bob")) for number in range(30)]
@@ -310,7 +310,10 @@ def test_what_is_kept_for_others() -> None:
     assert finding(held, users).text == f"{ASKED} waits for 2 Shoots n/a, n/b"
     assert finding(held, users).remedy.endswith("begin with: kubectl gardener why shoot a -n n")
     assert finding(held, []).text == f"{ASKED} is about to end: nothing refers to it any more"
-    for of, text in ((obj(), "nothing that you may read refers to it"), (held, f"{ASKED} may wait for somebody: ")):
+    for of, text in (
+        (obj(), "nothing that you may read refers to it"),
+        (held, f"{ASKED} may wait for other objects: "),
+    ):
         (only,) = protected.findings(CLOUD_PROFILES, of, [], is_complete=False, now=NOW)
         assert only.text.startswith(text)
     assert finding(obj(finalizers=["mine"], deleted=True), []).text == "waits for whoever has set the finalizer mine"

@@ -83,7 +83,7 @@ ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
             deleted("example.com/mine"),
             {},
             "waits for whoever has set the finalizer example.com/mine",
-            "see why that program does not remove it: kubectl describe shoot s -n n",
+            "check why that program does not remove it: kubectl describe shoot s -n n",
         ),
         (
             deleted("foregroundDeletion"),
@@ -120,14 +120,14 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
             {**FAILED, "state": "Error"},
             {},
             [],
-            "the gardenlet tries again by itself, for 12h (unless its configuration says otherwise) from the first try",
+            "the gardenlet tries again by itself, for 12h (unless its configuration sets another time) from the first try",
             "",
         ),
         (
             FAILED,
             {},
             [{"description": "full", "codes": ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_CLEANUP_CLUSTER_RESOURCES"]}],
-            "it is not tried again by itself, since ERR_INFRA_QUOTA_EXCEEDED needs somebody to act",
+            "it is not tried again by itself, since ERR_INFRA_QUOTA_EXCEEDED requires an action",
             f"remove the cause, then: {RETRY}",
         ),
         (
@@ -167,7 +167,7 @@ def test_errors_of_a_failure_are_shown_in_a_line_each() -> None:
     assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
     assert found[1].remedy == error_codes.remedy(["ERR_INFRA_QUOTA_EXCEEDED"])
     (_, broken) = of(on_far(status={"lastOperation": FAILED}))
-    assert (broken.text, broken.remedy) == ("it broke", "correct what it names")
+    assert (broken.text, broken.remedy) == ("it broke", "correct its cause")
     (_, retried) = of(on_far(status={"lastOperation": {**FAILED, "state": "Error"}}))
     assert retried.remedy == error_codes.remedy([])
     many = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
@@ -390,7 +390,7 @@ ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
         (
             {"schedules": [{"start": "0 11 * * *"}]},
             {},
-            "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, and nothing was done",
+            "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, but did not",
             f"see whether the controller manager runs, or do it: {PATCH} '{ASLEEP}'",
         ),
     ],
@@ -419,7 +419,7 @@ def test_a_gardenlet_that_has_not_begun() -> None:
     fresh = shoot("n/s", creationTimestamp=HOUR_AGO, generation=1, seedName="far")
     found = only(fresh)
     assert (found.level, found.about) == (Level.BLOCKED, "operation")
-    assert found.text == "Seed far is chosen, but its gardenlet has not begun with it; it exists for 60m"
+    assert found.text == "Seed far is chosen, but its gardenlet has not started its reconciliation; it exists for 60m"
     assert found.remedy == "kubectl gardener why seed far"
     lost = of(fresh, seed=LOST)
     assert [each.about for each in lost] == ["operation", "seed"]

@@ -102,7 +102,7 @@ class World:
 @pytest.mark.parametrize(
     ("world", "reason"),
     [
-        (World(claimant=HEIR), "ManagedResource ns/heir is about to take it over; if that has not within 2m0s"),
+        (World(claimant=HEIR), "ManagedResource ns/heir is about to take it over; otherwise it is deleted after 2m0s"),
         (World(notes={CLAIMED_BY: "ns/heir"}), "ManagedResource ns/heir was given it; if that has not taken it over"),
     ],
 )

@@ -67,7 +67,7 @@ def kubeconfig(token: str = "", *, user: str = "u", ca: bytes = b"", cluster: st
         ({"token": b"t"}, "soon", b"t"),  # what the timestamp means is another question
         ({}, LATER, "there is no token"),
         ({"token": b""}, LATER, "there is no token"),
-        ({"token": b"t"}, "", "it is not known when the token is to be renewed"),
+        ({"token": b"t"}, "", "the renewal time of the token is unknown"),
         ({"kubeconfig": kubeconfig("t")}, LATER, b"t"),
         ({"kubeconfig": kubeconfig(), "token": b"t"}, LATER, "there is no token"),
         (None, LATER, "the target Secret does not exist"),
