@@ -175,7 +175,7 @@ def _of_processes() -> Object:
     return {
         "etcdServerNames": [HOST],
         "images": {
-            "kubernetes": "registry.k8s.io",
+            "kubernetes": "local",
             "resourceManager": "resource-manager:local",
             "workers": {each: f"{each}:local" for each in images_of_workers(SHOOT_COMPONENTS)},
         },

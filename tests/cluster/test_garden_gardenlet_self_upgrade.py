@@ -93,17 +93,21 @@ async def test_the_gardenlet_is_created_from_a_config_map_of_its_seed(upgraded: 
     seed.create(CONFIG_MAPS.path(namespace=GARDEN), {"metadata": {"name": creation.NAME}, "data": {creation.KEY: "["}})
     try:
         async with upgraded.at_work():
-            await soon(lambda: "no Gardenlet was created from gardenlet.yaml: line 2" in told(upgraded), "the error")
+            await soon(
+                lambda: "no Gardenlet was created from gardenlet.yaml: line 2" in reported(upgraded), "the error"
+            )
             # The garden refuses this one.
             seed.patch(path, {"data": {creation.KEY: json.dumps(gardenlet)}})
-            await soon(lambda: "seedConfig.metadata" in told(upgraded), "the refusal", state=lambda: told(upgraded))
+            await soon(
+                lambda: "seedConfig.metadata" in reported(upgraded), "the refusal", state=lambda: reported(upgraded)
+            )
             gardenlet["spec"]["config"]["seedConfig"]["metadata"] = {"name": upgraded.name}
             seed.patch(path, {"data": {creation.KEY: json.dumps(gardenlet)}})
             await soon(
                 lambda: seed.raw("GET", path)[0] == 404,
                 "the ConfigMap to be gone",
                 seconds=40,
-                state=lambda: told(upgraded),
+                state=lambda: reported(upgraded),
             )
             assert "name" not in (at(upgraded.gardenlet, "spec", "config", "seedConfig", "metadata") or {})
             # One that exists is left unchanged.
@@ -114,7 +118,7 @@ async def test_the_gardenlet_is_created_from_a_config_map_of_its_seed(upgraded: 
                 lambda: seed.raw("GET", path)[0] == 404,
                 "the ConfigMap to be gone",
                 seconds=40,
-                state=lambda: told(upgraded),
+                state=lambda: reported(upgraded),
             )
             assert not labels(upgraded.gardenlet)
     finally:
@@ -122,7 +126,7 @@ async def test_the_gardenlet_is_created_from_a_config_map_of_its_seed(upgraded: 
             seed.delete(path)
 
 
-def told(upgraded: Upgraded) -> str:
+def reported(upgraded: Upgraded) -> str:
     """Messages of the Events about the ConfigMap."""
     events = upgraded.cluster.api.get(EVENTS.path(namespace=GARDEN))["items"]
     return "\n".join(each["message"] for each in events if each["involvedObject"]["name"] == creation.NAME)

@@ -294,6 +294,7 @@ MADE_AT_WORK: dict[str, list[View[Any]]] = {
         View(CONTROLLER_DEPLOYMENTS, deployments.content)
     ],
     "agent.gardenlet.controller_installation.required: _type_of": [required.types_view(INFRASTRUCTURES)],
+    "agent.gardenlet.self_upgrade.creation: without_managed_fields": [View(CONFIG_MAPS, without_managed_fields)],
     "agent.gardenlet.views: without_managed_fields": [gardenlet.backup_entries_view("seed")],
     "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
     "kube.runtime.waiting: without_managed_fields": [View(SECRETS, without_managed_fields)],
