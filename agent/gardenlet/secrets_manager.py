@@ -308,8 +308,8 @@ class SecretsManager:
         ca = authority_in(signer.data) if signer else None
         if signer and ca is None:
             raise SecretsError(
-                f"Secret {self._namespace}/{signer.name} has no usable CA, which must sign {config.name}; restore the "
-                f"Secret from a backup, or delete it to get a new CA"
+                f"Secret {self._namespace}/{signer.name} has no usable CA to sign {config.name}; restore the Secret "
+                "from a backup, or delete it to get a new CA"
             )
         return config.make(Given(name, ca, now))
 

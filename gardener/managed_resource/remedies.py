@@ -73,7 +73,7 @@ def _immutable_by_admission(found: re.Match[str]) -> str:
     if found["invalid"]:
         return _REPLACE.format(path="the field")
     return (
-        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        "undo the change of the field, or delete the object, which is then recreated (the annotation "
         f"{keys.DELETE_ON_INVALID_UPDATE} needs the answer Invalid)"
     )
 

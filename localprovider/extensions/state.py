@@ -102,7 +102,7 @@ class State:
         where = self.buckets.path(path)
         if not self.buckets.has(path):
             raise BucketAway(
-                f"the backup bucket is missing: directory {where} does not exist; restore it with its content"
+                f"the backup bucket is unavailable: directory {where} is missing; restore it with its content"
             )
         return where
 

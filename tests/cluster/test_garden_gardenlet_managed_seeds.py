@@ -186,7 +186,7 @@ async def test_the_host_of_a_seed_neither_sleeps_nor_goes_and_the_seed_stays_whi
     play: ManagedSeedPlay,
 ) -> None:
     play.create()
-    with pytest.raises(Forbidden, match=f"can't be hibernated since it is the seed {play.name}; delete"):
+    with pytest.raises(Forbidden, match=f"can't be hibernated, since it is seed {play.name}; delete"):
         play.place.patch(SHOOTS, play.name, {"spec": {"hibernation": {"enabled": True}}})
     with pytest.raises(Forbidden, match=f"shoot garden/{play.name} since it is still referenced by a managed seed"):
         play.place.delete(SHOOTS, play.name)
@@ -253,7 +253,7 @@ async def test_a_template_becomes_a_seed_without_a_gardenlet(play: ManagedSeedPl
     play.place.seed()
     play.create_with_template(labels={"a": "b", "c": "d"})
     async with play.parent_at_work():
-        await play.until_said("False", "ReconcileError", f'seed "{play.name}" was not made from spec.seedTemplate')
+        await play.until_said("False", "ReconcileError", f'seed "{play.name}" was not created from spec.seedTemplate')
         play.place.delete(SEEDS, play.name)
         await play.until_said(*REGISTERED, f"Seed {play.name} has been registered")
         made = play.place.get(SEEDS, play.name)

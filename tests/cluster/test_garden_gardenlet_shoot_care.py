@@ -227,16 +227,14 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
     async with place.checked(every=RARELY, webhook_remediator_enabled=True):
         place.again()
         announced = await soon(lambda: events("WebhookRemediationAnnounced"), "an Event")
-        assert announced[0].endswith(
-            'about to be corrected: timeoutSeconds of webhook "slow.example.com" was set to 15'
-        )
+        assert announced[0].endswith('will be corrected: timeoutSeconds of webhook "slow.example.com" was set to 15')
         assert seconds() == 30
     async with place.checked(every=_PERIOD, webhook_remediator_enabled=True):
         for _ in range(MOST_REVERSALS):
             await soon(lambda: seconds() == 15, "the webhook to be corrected")
             place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
         reported = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
-        assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in reported["message"]
+        assert f"has reverted {MOST_REVERSALS} times: timeoutSeconds" in reported["message"]
         assert seconds() == 30
         await soon(lambda: events("WebhookRemediationReverted"), "an Event")
 

@@ -153,7 +153,7 @@ def test_an_authority_that_is_missing_is_reported(place: ShootPlace) -> None:
     place.delete(INTERNAL_SECRETS, "s.ca-client")
     refused = run(place, "s")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert f"no kubeconfig for shoot {place.namespace}/s: could not get client CA secret: it is not" in refused.stderr
+    assert f"no kubeconfig for shoot {place.namespace}/s: could not get client CA secret: it does not" in refused.stderr
     assert "the gardenlet writes it to InternalSecret SHOOT.ca-client" in refused.stderr
 
 

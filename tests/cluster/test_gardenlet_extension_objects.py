@@ -263,7 +263,7 @@ async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
 
 async def test_an_object_that_is_too_large_is_not_written(place: Place) -> None:
     large = network("large", providerConfig={"a": "x" * (1 << 20)})
-    with pytest.raises(ReconcileError, match=r"Network default/large has \d+ bytes, and may have 1048576"):
+    with pytest.raises(ReconcileError, match=r"Network default/large has \d+ bytes, more than the limit of 1048576"):
         await place.objects.deploy(kinds.NETWORK, large)
 
 

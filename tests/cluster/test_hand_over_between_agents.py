@@ -221,7 +221,7 @@ def test_two_agents_of_two_source_clusters_do_not_fight_for_an_object(cluster: C
         first.apply("a", config_map("c", {"of": "a"}))
         before = first.uid("ConfigMap", "c")
         second.write("b", config_map("c", {"of": "b"}))
-        second.until_failed("b", f"is held by ManagedResource one:{namespace}/a, whose agent has taken it back")
+        second.until_failed("b", f"is held by ManagedResource one:{namespace}/a, which has taken it back")
         first.until_data("c", {"of": "a"})
         first.until_applied("a")
         assert second.until(lambda: second.events("b"), "an Event")[0]["reason"] == "ApplyFailed"

@@ -189,7 +189,7 @@ def test_a_user_without_permissions_gets_the_refusal(cluster: Cluster, namespace
     eve = cluster.kubeconfig_for("eve")
     result = mr("get", code=1, kubeconfig=eve)
     assert 'User "eve" cannot list resource "managedresources"' in result.stderr
-    assert "► ask for this permission" in result.stderr
+    assert "► request this permission" in result.stderr
     checked = mr("check", code=1, kubeconfig=eve)
     assert "you may not list managedresources, patch managedresources, get secrets" in checked.stdout
     assert "? ManagedResources: you may not read them" in checked.stdout

@@ -68,7 +68,7 @@ def test_a_webhook_that_can_not_be_reached(rig: Rig) -> None:
         return False
 
     eventually(is_asked, "the webhook to be called")
-    refused(rig, config_map("c", {}), remedy="the server of the webhook lost.example.com can be reached")
+    refused(rig, config_map("c", {}), remedy="the server of the webhook lost.example.com is reachable")
 
 
 def test_a_missing_permission(rig: Rig) -> None:

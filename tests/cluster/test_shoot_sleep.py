@@ -417,7 +417,7 @@ async def test_what_an_api_server_can_not_say_of_what_is_encrypted_is_named(bed:
     encrypted = {"kubeAPIServer": {"encryptionConfig": {"resources": ["deployments.apps"]}}}
     async with bed.gardenlet():
         bed.place.garden.patch(SHOOTS, bed.name, {"spec": {"kubernetes": encrypted}}, namespace=NAMESPACE)
-        await bed.waits("label-encrypted", "deployments.apps can't be written anew")
+        await bed.waits("label-encrypted", "deployments.apps can't be rewritten")
         proxy.rules.remove(apps)
         await bed.waits("snapshot", "etcd-main-client")  # which nothing serves here
 

@@ -78,7 +78,7 @@ async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_
     assert entry["webhook"] == "high-availability-config"
     assert entry["setting"] == "webhooks.highAvailabilityConfig.enabled"
     await asyncio.to_thread(server.wait_for_log, "Received a request with an unknown path")
-    requested = [message for message in server.messages() if message.startswith("Asked for")]
+    requested = [message for message in server.messages() if message.startswith("Received a request")]
     assert len(requested) == 2
 
 

@@ -229,7 +229,7 @@ def test_of_namespaces_and_its_alias_the_list_wins() -> None:
     assert decoded.config.source_client_connection.namespaces == ("b",)
     assert decoded.conflicts == ()
     assert decoded.warnings == (
-        "sourceClientConnection.namespace: ignored, since sourceClientConnection.namespaces is given too",
+        "sourceClientConnection.namespace: ignored, since sourceClientConnection.namespaces is also set",
     )
 
 
@@ -245,7 +245,7 @@ def test_of_namespaces_and_its_alias_the_list_wins() -> None:
 def test_a_section_given_under_both_names_must_agree(section: str, name: str, alias: str) -> None:
     same = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": True}}}))
     assert same.conflicts == ()
-    assert same.warnings == (f"{section}.{alias}: ignored, since {section}.{name} is given too",)
+    assert same.warnings == (f"{section}.{alias}: ignored, since {section}.{name} is also set",)
     differing = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": False}}}))
     with pytest.raises(ConfigError) as caught:
         check(differing.config, conflicts=differing.conflicts)

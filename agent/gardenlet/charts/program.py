@@ -74,9 +74,8 @@ def found() -> Path:
     places = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), str(built_programs()))
     if (file := shutil.which(PROGRAM, path=os.pathsep.join(places))) is None:
         raise HelmError(
-            f"program {PROGRAM} (version 3) is missing in the directory of {sys.executable} or in a directory of "
-            "PATH: install it "
-            "there, or use the image, which has it; where Go is, `python -m devcluster build` makes it"
+            f"program {PROGRAM} (version 3) is missing in the directory of {sys.executable} and in those of PATH; "
+            "install it there, or use the image, which has it; where Go is, `python -m devcluster build` makes it"
         )
     return Path(file).absolute()
 

@@ -206,7 +206,7 @@ class Gateways:
                     "same selector"
                 )
         if len(gateways) == MOST_GATEWAYS:
-            found.append(f"VirtualServices refer to more than {MOST_GATEWAYS} Gateways; the others are ignored")
+            found.append(f"VirtualServices refer to {MOST_GATEWAYS} Gateways or more; further ones are ignored")
         return found
 
     def _leading_to(self, service: Key) -> Iterator[tuple[VirtualService, Key]]:

@@ -47,7 +47,7 @@ def definition(
         labels=PROTECTED,
         fields={
             "spec*": struct(
-                "Desired state. Does not change while the object is being deleted.",
+                "Desired state of the object. Does not change while the object is being deleted.",
                 {**SPEC, **spec},
                 rules=[immutable("type"), _CLASS_STAYS, *rules],
             ),

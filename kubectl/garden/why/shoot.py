@@ -200,7 +200,7 @@ def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
     if not name or last_operation(shoot).get("state") not in {None, _PENDING}:
         return
     created = since(metadata(shoot).get("creationTimestamp"), now)
-    message = f"Seed {name} is chosen, but its gardenlet has not begun with it; it exists{created}"
+    message = f"Seed {name} is chosen, but its gardenlet has not started its reconciliation; it exists{created}"
     yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 

@@ -57,7 +57,7 @@ def test_a_sample_of_no_seed_or_of_two_is_not_known() -> None:
         (b"", "the response is not from Prometheus"),
         (b"<html>", "the response is not from Prometheus"),
         (b"[" * 5000, "the response is not from Prometheus"),
-        (b'{"status": "success"}', "the query gives a , not an instant vector"),
+        (b'{"status": "success"}', "the query returns a , not an instant vector"),
         (
             b'{"status": "success", "data": {"resultType": "scalar", "result": [1, "1"]}}',
             "the query returns a scalar, not an instant vector",

@@ -100,7 +100,7 @@ def test_the_items_of_a_list_come_one_by_one() -> None:
 
 
 def test_a_name_that_two_have_is_an_error() -> None:
-    with pytest.raises(ValueError, match="ConfigMap a/c is there twice"):
+    with pytest.raises(ValueError, match="ConfigMap a/c occurs twice"):
         stamp([config_map("a/c"), config_map("a/c", data={}), deployment("c", name="a/d")])
 
 

@@ -207,7 +207,7 @@ def test_a_pool_does_not_go_back_to_a_lower_image_by_itself() -> None:
     offered = offering(linux=[version("0.9.0"), version("1.0.0", kubeletVersionConstraint="< 1.31")])
     old = stored(submitted(provider__workers=[having("linux", "1.0.0")]), offered)
     refused = update(old, offered, provider__workers=[worker()], kubernetes__version="1.31.2")
-    assert f"{IMAGE}: Forbidden: the image works with kubelet < 1.31 only" in refused.message
+    assert f"{IMAGE}: Forbidden: the image only supports kubelet < 1.31" in refused.message
 
 
 def test_an_image_that_did_not_suit_before_stays_when_something_else_changes() -> None:

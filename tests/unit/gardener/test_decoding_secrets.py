@@ -173,7 +173,7 @@ def test_a_brotli_stream_is_read_to_its_end(size: int) -> None:
 
 def test_a_decompression_bomb_is_an_error() -> None:
     bomb = brotli.compress(b"\0" * 10_000_000, quality=5)
-    with pytest.raises(DialectError, match="longer than 1000000 bytes"):
+    with pytest.raises(DialectError, match="larger than 1000000 bytes"):
         decompress(bomb, limit=1_000_000)
 
 

@@ -66,7 +66,7 @@ def test_without_the_annotation_there_are_none() -> None:
         ("a/b/c", "must be [NAMESPACE/]NAME[:healthy]: "),
         ("/b", "must be [NAMESPACE/]NAME[:healthy]: "),
         ("B_", "must be [NAMESPACE/]NAME[:healthy]: "),
-        ("other/b", '"other/b" is in another namespace, which neither is watched nor allowed by '),
+        ("other/b", '"other/b" is in another namespace, which is neither watched nor allowed by '),
         ("x" * 300, "x" * 80 + "…"),
         (
             ",".join(f"n{number}" for number in range(MOST + 1)),
@@ -193,11 +193,11 @@ def test_messages() -> None:
     )
     assert dependants_message(["n/b", "n/a"]) == (
         "Waiting until the objects of all ManagedResources that depend on it are removed: n/a, n/b; "
-        f"delete these, or take this one out of their annotation {DEPENDS_ON}"
+        f"delete these, or remove this one from their annotation {DEPENDS_ON}"
     )
     assert cycle_message(["n/a", "n/b", "n/a"]) == (
         "nothing is written or deleted: ManagedResources depend on each other: n/a -> n/b -> n/a; "
-        f"take one of them out of an annotation {DEPENDS_ON}"
+        f"remove one of them from an annotation {DEPENDS_ON}"
     )
 
 

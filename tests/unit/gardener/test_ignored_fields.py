@@ -97,12 +97,12 @@ def one(pointers: str, more: str = "") -> str:
         (
             str([{"kind": "C", "jsonPointers": ["/a"]}] * (MOST_RULES + 1)),
             "",
-            f"there may be {MOST_RULES} rules at most",
+            f"at most {MOST_RULES} rules are allowed",
         ),
         (
             one(str([f"/{n}" for n in range(MOST_POINTERS + 1)])),
             "[0].jsonPointers",
-            f"{MOST_POINTERS} pointers at most",
+            f"at most {MOST_POINTERS} pointers are allowed",
         ),
     ],
 )

@@ -21,18 +21,18 @@ USER = 'User "system:serviceaccount:garden:agent" cannot'
 TEXTS = {
     'deployments.apps "d" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, used: '
     "count/deployments.apps=1, limited: count/deployments.apps=1": "raise the ResourceQuota small, or request less",
-    'pods "p" is forbidden: failed quota: small: must specify cpu for: c': "the ResourceQuota small demands them",
+    'pods "p" is forbidden: failed quota: small: must specify cpu for: c': "the ResourceQuota small requires them",
     'pods "p" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (…)': (
         "lower the level restricted of that Namespace"
     ),
     'would violate PodSecurity "baseline:v1.30": privileged': "lower the level baseline of that Namespace",
     'admission webhook "guard.example.com" denied the request: exceeded quota: none, requested: x': (
-        "change what the webhook guard.example.com objects to"
+        "change the field that the webhook guard.example.com rejects"
     ),
     'Internal error occurred: failed calling webhook "guard.example.com": failed to call webhook: Post "https://a": '
-    "dial tcp: no such host": "the server of the webhook guard.example.com can be reached",
+    "dial tcp: no such host": "the server of the webhook guard.example.com is reachable",
     "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'no-latest' with binding 'all' denied request: no": (
-        "the ValidatingAdmissionPolicy no-latest objects to"
+        "the ValidatingAdmissionPolicy no-latest rejects"
     ),
     f'deployments.apps is forbidden: {USER} create resource "deployments" in API group "apps" in the namespace "shop"': (
         "allow system:serviceaccount:garden:agent to create deployments.apps in namespace shop, in the target cluster"
@@ -64,11 +64,11 @@ TEXTS = {
     'RoleBinding "x" is invalid: roleRef: Invalid value: {}: cannot change roleRef': "undo the change",
     'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set': "undo the change",
     'PriorityClass.scheduling.k8s.io "p" is invalid: value: Forbidden: may not be changed in an update.': (
-        "undo the change of value, or have the object deleted and created anew by the annotation "
+        "undo the change of value, or have the object recreated by the annotation "
         "resources.gardener.cloud/delete-on-invalid-update"
     ),
     'VolumeAttributesClass.storage.k8s.io "v" is invalid: driverName: Forbidden: updates to driverName are forbidden.': (
-        "undo the change of driverName, or have the object deleted"
+        "undo the change of driverName, or have the object recreated"
     ),
     'Node "n" is invalid: spec.providerID: Forbidden: node updates may not change providerID except from "" to valid': (
         "undo the change of spec.providerID"
@@ -85,12 +85,12 @@ TEXTS = {
     ),
     "stores.shop.example.com \"fixed\" is forbidden: ValidatingAdmissionPolicy 'fixed-size' with binding 'fixed-size' "
     "denied request: spec.size: field is immutable": (
-        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        "undo the change of the field, or delete the object, which is then recreated (the annotation "
         "resources.gardener.cloud/delete-on-invalid-update needs the answer Invalid)"
     ),
     'admission webhook "w.example.com" denied the request: size is immutable': "needs the answer Invalid",
     "Store.shop.example.com \"fixed\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'b' denied request: size is "
-    "immutable": "undo the change of the field, or have the object deleted and created anew by the annotation",
+    "immutable": "undo the change of the field, or have the object recreated by the annotation",
     'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0': (
         "correct spec.replicas"
     ),
@@ -99,7 +99,7 @@ TEXTS = {
     ),
     'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field '
     "ConfigMap.data of type string": "quote strings",
-    'strict field validation: field "spec.a" was not stored, by the API server or by admission': "take the field spec.a out",
+    'strict field validation: field "spec.a" was not stored, by the API server or by admission': "remove the field spec.a",
     'no matches for kind "Widget" in version "example.com/v1"': "install the CustomResourceDefinition",
     'no matches for kind "Deploymnet" in version "apps/v1"; did you mean Deployment?': "did you mean Deployment?",
     'no matches for kind "DeviceClass" in version "resource.k8s.io/v1"': "this version of Kubernetes does not serve it",

@@ -87,8 +87,8 @@ def test_it_says_what_to_change_in_the_manifest(name: str, remedy: str) -> None:
 
 def test_other_words_of_duplicate_node_ports() -> None:
     text = 'Service "s" is invalid: spec.ports[1].nodePort: Invalid value: 30080: duplicate nodePort'
-    assert remedy_of(text).startswith("take spec.ports[1].nodePort out")
-    assert remedy_of("duplicate nodePort: 30080").startswith("take spec.ports[*].nodePort out")
+    assert remedy_of(text).startswith("remove spec.ports[1].nodePort")
+    assert remedy_of("duplicate nodePort: 30080").startswith("remove spec.ports[*].nodePort")
 
 
 def test_what_a_value_quotes_is_no_field() -> None:

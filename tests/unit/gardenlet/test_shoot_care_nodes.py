@@ -44,12 +44,12 @@ def reported(problem: NodeProblem | None) -> tuple[str, str]:
     ("nodes", "wanted", "text"),
     [
         ([node()], WANTED, ""),
-        ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, and is to have new.'),
+        ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, expected new.'),
         ([node(applied="")], WANTED, 'The agent of node "a" has not reported yet'),
         ([node(applied="old", secret="agent-w-before")], WANTED, ""),  # it is replaced by one of the new kind
         ([node(applied="old", secret="agent-w-before"), node("b")], BOTH, ""),
-        ([node(applied="new", secret="agent-w-before")], BOTH, 'Node "a" has applied new, and is to have old.'),
-        ([node(applied="old", secret="")], WANTED, 'Node "a" has applied old, and is to have new.'),
+        ([node(applied="new", secret="agent-w-before")], BOTH, 'Node "a" has applied new, expected old.'),
+        ([node(applied="old", secret="")], WANTED, 'Node "a" has applied old, expected new.'),
         ([node(applied="old", secret="")], BOTH, ""),
         ([node()], {}, 'The Secret with the configuration of worker pool "w" does not exist.'),
         ([], {}, ""),

@@ -96,7 +96,7 @@ def test_what_runs_in_the_seed_is_named_by_what_it_mounts() -> None:
     [
         ([], "True", "No object in the seed or in the Shoot trusts only the old certificate authority."),
         (["a", "b"], "False", "completed; update them: a, b. Kubeconfigs and bundles downloaded before 2026"),
-        ([str(number) for number in range(12)], "False", "completed: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more."),
+        ([str(number) for number in range(12)], "False", "update them: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more."),
     ],
 )
 def test_a_constraint_names_them(users: Sequence[str], status: str, reported: str) -> None:

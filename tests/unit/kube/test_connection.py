@@ -226,12 +226,12 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
             for url in ("", "host:6443", "https://", "https://[::1", "https://h:99999", "https://h:x")
         ),
         *(
-            (document(cluster={field: value}), f"has no text as {field} in clusters; put it into quotes")
+            (document(cluster={field: value}), f"needs a string for {field} in clusters; put it into quotes")
             for field in ("server", "certificate-authority-data", "certificate-authority", "tls-server-name")
             for value in (["a"], {"a": 1}, True)
         ),
-        (document({"token": {"a": 1}}), "has no text as token in users; put it into quotes"),
-        (document(cluster={"certificate-authority-data": "eA==!"}), "certificate-authority-data is no base64"),
+        (document({"token": {"a": 1}}), "needs a string for token in users; put it into quotes"),
+        (document(cluster={"certificate-authority-data": "eA==!"}), "certificate-authority-data is not valid base64"),
         (document(cluster={"proxy-url": "http://proxy"}), "has a proxy-url, which is not supported; remove it"),
         *(
             (document(cluster={"certificate-authority-data": data}), "certificates that can't be used")
@@ -425,14 +425,14 @@ async def test_a_kubeconfig_in_memory_is_as_good_as_a_file(tmp_path: Path, autho
 @pytest.mark.parametrize(
     ("user", "cluster", "reason"),
     [
-        ({"tokenFile": "/var/run/token"}, {}, "names a file as tokenFile; put its content into token"),
+        ({"tokenFile": "/var/run/token"}, {}, "has a file in tokenFile; put its content into token"),
         (
             {"token": "abc"},
             {"certificate-authority": "ca.crt"},
-            "names a file as certificate-authority; put its content into certificate-authority-data",
+            "has a file in certificate-authority; put its content into certificate-authority-data",
         ),
         ({"exec": {"command": "touch"}}, {}, 'exec configurations are not supported (user "u")'),
-        ({"token": ["abc"]}, {}, "has no text as token in users; put it into quotes"),
+        ({"token": ["abc"]}, {}, "needs a string for token in users; put it into quotes"),
     ],
 )
 def test_a_kubeconfig_in_memory_names_no_files(user: Object, cluster: Object, reason: str) -> None:

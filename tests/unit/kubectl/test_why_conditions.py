@@ -152,7 +152,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "UsersOfOldCACertificate",
             "These trust only the old certificate authority and will fail once its rotation is completed; update them: Secret a",
             (
-                "have each of them trust what is in ConfigMap s.ca-cluster now, then: "
+                "have each of them trust the CAs in ConfigMap s.ca-cluster, then: "
                 "kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-complete"
             ),
         ),

@@ -49,7 +49,7 @@ def test_of_one_that_is_well_there_is_nothing_to_show() -> None:
     assert of(on_far(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
 
 
-ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
+ASKED = "the deletion, requested at 2026-01-10T11:00:00Z (60m ago),"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
         (
             deleted("example.com/mine"),
             {},
-            "waits for whoever has set the finalizer example.com/mine",
+            "waits for the owner of the finalizer example.com/mine",
             "check why that program does not remove it: kubectl describe shoot s -n n",
         ),
         (
@@ -207,7 +207,7 @@ def lease(renewed: str) -> Object:
 def test_a_gardenlet_that_is_silent_is_named_if_something_waits_for_it(
     obj: Object, around: Any, is_silent: bool
 ) -> None:
-    found = [each for each in of(obj, **around) if "was heard of last" in each.text]
+    found = [each for each in of(obj, **around) if "the last heartbeat of the gardenlet" in each.text]
     assert len(found) == is_silent
     assert {(each.level, each.remedy) for each in found} <= {(Level.BLOCKED, "kubectl gardener why seed far")}
 
@@ -218,7 +218,7 @@ def test_one_that_is_ignored(namespace: str, where: str) -> None:
     seen = {"observedGeneration": 2, "seedName": "far", "lastOperation": {"state": "Succeeded"}}
     found = only({**on_far(), "metadata": {"name": "s", **notes}, "status": seen})
     assert found.text == (
-        f"the annotation shoot.gardener.cloud/ignore has the gardenlet leave it alone{where}: no operation begins"
+        f"the annotation shoot.gardener.cloud/ignore makes the gardenlet ignore it{where}: no operation starts"
     )
     assert found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} shoot.gardener.cloud/ignore-"
 
@@ -298,7 +298,7 @@ def test_a_change_that_waits() -> None:
         ("2026-01-12T12:00:00Z", [14], Level.PROBLEM, "(in 2d), by a Quota of 14 days: 2 days left"),
         (None, [30, 14], Level.PROBLEM, "at 2026-01-15T00:00:00Z (in 4d12h), by a Quota of 14 days: 4 days left"),
         ("2026-01-10T11:00:00Z", [], Level.PROBLEM, "(60m ago): 0 days left"),
-        ("soon", [], Level.PROBLEM, "is no time"),
+        ("soon", [], Level.PROBLEM, "is not a valid time"),
     ],
 )
 def test_an_end_by_quota(until: str | None, days: list[int], level: Level, text: str) -> None:
@@ -372,19 +372,19 @@ ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
         (
             {"enabled": True},
             {},
-            "it is to go to sleep, and the gardenlet has not done it yet",
+            "it should go to sleep, but the gardenlet has not done it yet",
             "kubectl gardener why seed far",
         ),
         (
             {"enabled": True},
             {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "a webhook"}]},
-            "it is to go to sleep, and the gardenlet has not done it yet: a webhook",
+            "it should go to sleep, but the gardenlet has not done it yet: a webhook",
             "kubectl gardener why seed far",
         ),
         (
             {},
             {"hibernated": True},
-            "it is to wake up, and the gardenlet has not done it yet",
+            "it should wake up, but the gardenlet has not done it yet",
             "kubectl gardener why seed far",
         ),
         (

@@ -81,7 +81,7 @@ def test_an_api_server_that_is_not_there_is_an_error_with_a_remedy(
 @pytest.mark.parametrize(
     ("error", "begin"),
     [
-        (Forbidden(403, message="no"), "give this user the rights to update leases, as the roles"),
+        (Forbidden(403, message="no"), "grant this user the rights to update leases, as the roles"),
         (Unauthorized(401, message="no"), "check whether the kubeconfig or the token belongs to this cluster"),
         (Unreachable("no"), "check whether the API server runs"),
         (TimeoutError(), "check whether the API server runs"),

@@ -182,7 +182,7 @@ def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_says_so(crea
     ],
 )
 def test_what_is_no_answer_is_reported_without_what_is_in_it(answer: bytes) -> None:
-    with pytest.raises(ReconcileError, match="^the answer to the TokenRequest ") as raised:
+    with pytest.raises(ReconcileError, match="^the response ") as raised:
         read_answer(answer, today=NOON)
     assert "hush" not in str(raised.value)
 

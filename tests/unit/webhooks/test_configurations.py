@@ -522,7 +522,7 @@ def test_webhooks_that_are_not_served_are_warned_of_and_none_are_generated(
     [
         (NotFound(404, message="x"), 'secret "ca" not found in namespace "ns"'),
         ({}, 'secret "ns/ca" has no data bundle.crt'),
-        ({"data": {"bundle.crt": "%"}}, 'data bundle.crt of secret "ns/ca" is no base64'),
+        ({"data": {"bundle.crt": "%"}}, 'data bundle.crt of secret "ns/ca" is not valid base64'),
         ({"data": {"bundle.crt": "eA=="}}, "holds no certificates in PEM format"),
     ],
 )

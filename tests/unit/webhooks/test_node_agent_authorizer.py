@@ -328,7 +328,7 @@ def test_a_request_for_a_path_is_no_resource_request() -> None:
         (b"{}", "text/plain", 400, "contentType=text/plain, expected application/json"),
         (b"{}", "", 400, "contentType=, expected application/json"),
         (b"{", JSON, 400, "couldn't get version/kind"),
-        (b"[]", JSON, 400, "no SubjectAccessReview"),
+        (b"[]", JSON, 400, "not a SubjectAccessReview"),
         (b'{"apiVersion":"v1","kind":"Pod"}', JSON, 400, 'no kind "Pod" is registered'),
         (review(V1, user=1), JSON, 400, "user must be a string"),
         (review(V1, groups="g"), JSON, 400, "groups must be a list of strings"),

@@ -437,7 +437,7 @@ def test_the_parent_of_a_managed_seed_enters_nothing(place: Object) -> None:
 
 def test_the_parent_of_a_managed_seed_does_not_ask_for_credentials_of_the_child() -> None:
     old, new = managed_seed("child", "host"), managed_seed("child", "host", annotations={OPERATION: "renew-kubeconfig"})
-    assert "may not ask for renew-kubeconfig" in why_not("update", garden.MANAGED_SEEDS, new, old)
+    assert "may not request renew-kubeconfig" in why_not("update", garden.MANAGED_SEEDS, new, old)
     assert not why_not("update", garden.MANAGED_SEEDS, old, new)
     moved = managed_seed("child", "s")
     assert "another Shoot" in why_not("update", garden.MANAGED_SEEDS, moved, old)

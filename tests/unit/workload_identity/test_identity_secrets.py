@@ -66,7 +66,7 @@ def test_a_token_is_due(timestamp: str, data: dict[str, str], due: datetime | No
 
 
 def test_a_time_that_is_none_is_named() -> None:
-    with pytest.raises(InvalidSecret, match='token-renew-timestamp" is no time; remove it'):
+    with pytest.raises(InvalidSecret, match='token-renew-timestamp" is not a valid time; remove it'):
         secret({keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP: "soon"}, data={"token": "t"}).renew_at()
 
 

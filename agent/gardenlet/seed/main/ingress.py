@@ -118,7 +118,7 @@ def _former(config: "GardenletConfiguration", namespace: Object, users: list[str
     if found is None:
         raise TerminalError(
             f"the gateway in namespace {key(namespace).name} was removed from exposureClassHandlers of the gardenlet's "
-            f"configuration, but {', '.join(users)} still need it; add it again until these are deleted"
+            f"configuration, but is still needed by {', '.join(users)}; add it again until these are deleted"
         )
     return found
 

@@ -17,7 +17,10 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
             if not image:
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
     if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
-        return "moving Shoots with workers between seeds is not supported; set spec.seedName to the Seed of status.seedName"
+        return (
+            "moving Shoots with workers between seeds is not supported; set spec.seedName to the Seed of "
+            "status.seedName"
+        )
     if workers(spec(shoot)) and kind != DELETE:
         missing = [each for each in images_of_workers(config.omit.shoots) if not config.images.workers.get(each)]
         if missing:
