@@ -66,7 +66,7 @@ def _read(file: str) -> Iterator[Object]:
         if document is None:
             continue
         if not _is_manifest(document):
-            raise _InputError(f"{name}: the document in line {line} is no manifest with apiVersion, kind, metadata")
+            raise _InputError(f"{name}: the document in line {line} lacks apiVersion, kind or metadata")
         yield document
 
 

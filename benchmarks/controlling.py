@@ -253,5 +253,5 @@ async def _rows(
     at = await watched.until(lambda: watched.is_lost(lost), what="the Seed to be lost")
     yield await phase("seed: lost", 1, [at - gardenlets.renewed[lost] - periods[0]], quiet=0)
     meter.start()
-    at = await watched.until(lambda: watched.are_lost(lost), what="its Shoots to say so")
+    at = await watched.until(lambda: watched.are_lost(lost), what="its Shoots to report it")
     yield await phase("shoots: of the lost Seed", 1, [at - gardenlets.renewed[lost] - sum(periods)])

@@ -137,7 +137,7 @@ async def measure(*, seconds: float, rounds: int, shoots: int, seeds: int, appli
     notes = [
         f"{reviews}; *bare* and rounds as under *Admission*.",
         "",
-        "Both webhooks are asked about a write: its ratio to two requests of *bare* lies between those of its rows.",
+        "Both webhooks review a write: its ratio to two requests of *bare* lies between those of its rows.",
         "",
         f"Memory: {empty:.0f} MiB in an empty garden, {filled:.0f} MiB with these, {peak:.0f} MiB at most, under load.",
         "",
@@ -193,7 +193,7 @@ def _prepare(cluster: Cluster) -> None:
     for obj in objects.demo_data():
         cluster.api.apply(objects.path(obj), obj)
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": _NOT_ASKED}})
-    wait_until(partial(_is_defaulted, cluster), what="the webhooks to be asked", within=_PATIENCE_SECONDS)
+    wait_until(partial(_is_defaulted, cluster), what="the webhooks to be called", within=_PATIENCE_SECONDS)
     cluster.api.create(SHOOTS.path(namespace=_ASKED), shoot_in(_ASKED, _FIRST))
 
 

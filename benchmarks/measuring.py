@@ -111,7 +111,7 @@ class News:
                         await asyncio.wait_for(self._news.wait(), _NO_NEWS_SECONDS)
                     await asyncio.sleep(pause)
         except TimeoutError:
-            raise LocalProcessError(f"waited {within:.0f} s in vain for {what}{explain()}") from None
+            raise LocalProcessError(f"timed out after {within:.0f} s waiting for {what}{explain()}") from None
         return time.monotonic()
 
 

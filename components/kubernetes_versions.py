@@ -87,7 +87,7 @@ def version_of(text: str) -> Version:
     """
     version = parse_version(text)
     if version is None:
-        raise ValueError(f"spec.kubernetes.version: {text!r} is no version such as 1.30.5")
+        raise ValueError(f"spec.kubernetes.version: {text!r} is not a valid version such as 1.30.5")
     return version
 
 

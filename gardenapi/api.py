@@ -187,7 +187,7 @@ def _token(answer: bytes, *, now: datetime) -> Token:
         if not isinstance(status["token"], str) or not status["token"]:
             raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise NotUnderstood("the answer to the TokenRequest holds no token") from None
+        raise NotUnderstood("the response to the TokenRequest has no token") from None
     return Token(status["token"], expires - issued)
 
 

@@ -33,18 +33,18 @@ NOT_RETRIED = frozenset(
 """Codes of failures that are final until the user, or the owner of the account, has acted."""
 
 _REMEDIES = {
-    INFRA_UNAUTHENTICATED: "correct the credentials of the provider, and ask for a retry",
-    INFRA_UNAUTHORIZED: "give the account of the provider the rights that the error names, and ask for a retry",
-    INFRA_DEPENDENCIES: "remove what still uses the resources that the error names, and ask for a retry",
-    INFRA_QUOTA_EXCEEDED: "have the quota of the account raised, or use less of it, and ask for a retry",
-    INFRA_RATE_LIMITS_EXCEEDED: "wait: the account sent too many requests; the controller manager asks for a retry",
-    CONFIGURATION_PROBLEM: "correct the field or the object that the error names",
-    PROBLEMATIC_WEBHOOK: "correct or remove the webhook that the error names",
+    INFRA_UNAUTHENTICATED: "correct the credentials of the provider, and request a retry",
+    INFRA_UNAUTHORIZED: "give the account of the provider the rights in the error, and request a retry",
+    INFRA_DEPENDENCIES: "delete the objects that use the resources in the error, and request a retry",
+    INFRA_QUOTA_EXCEEDED: "raise the quota of the account, or use less of it, and request a retry",
+    INFRA_RATE_LIMITS_EXCEEDED: "wait: the account sent too many requests; the controller manager requests a retry",
+    CONFIGURATION_PROBLEM: "correct the field or object in the error",
+    PROBLEMATIC_WEBHOOK: "correct or remove the webhook in the error",
     INFRA_RESOURCES_DEPLETED: "wait for the provider, or choose another machine type or zone; it is tried again",
-    CLEANUP_CLUSTER_RESOURCES: "remove what the error names from the cluster; it is tried again",
-    RETRYABLE_CONFIGURATION_PROBLEM: "correct the object that the error names; it is tried again",
+    CLEANUP_CLUSTER_RESOURCES: "remove the objects in the error from the cluster; it is tried again",
+    RETRYABLE_CONFIGURATION_PROBLEM: "correct the object in the error; it is tried again",
 }
-_NO_CODE = "nothing, if it passes: it is tried again with a growing pause; if it stays, correct what the error names"
+_NO_CODE = "wait: it is tried again with a growing delay; if the error persists, correct its cause"
 
 
 def remedy(codes: Iterable[str]) -> str:

@@ -168,7 +168,7 @@ def pending(obj: Object, reason: str) -> Pending:
 
 def _reported_before(obj: Object) -> str:
     reported = text(last_error(obj).get("description"))
-    return f"; before it was asked, it reported: {reported}" if reported else ""
+    return f"; before this request, it reported: {reported}" if reported else ""
 
 
 def _missing(obj: Object, kicked: str) -> str:
@@ -186,7 +186,7 @@ def _missing(obj: Object, kicked: str) -> str:
     if last.get("state") != SUCCEEDED:
         return f"extension state is not Succeeded but {text(last.get('state'))}"
     if last.get("type") == MIGRATE:
-        return "the extension has let go of it, and has done nothing since"
+        return "the extension has migrated it, and has not restored it yet"
     noted = annotations(obj).get(TIMESTAMP, "")
     if kicked and noted != kicked:
         return f'annotation "{TIMESTAMP}" is not of this request but {noted or "missing"}'

@@ -155,7 +155,7 @@ def make_unique(obj: Object) -> Object:
         raise ValueError(f"unhandled object type {obj.get('apiVersion')} {obj.get('kind')}")
     name = metadata(obj).get("name")
     if not name:
-        raise ValueError(f"a {obj['kind']} without metadata.name can't be named after its content")
+        raise ValueError(f"a {obj['kind']} without metadata.name can't be named after its content; set metadata.name")
     unique = copy.deepcopy(obj)
     unique["immutable"] = True
     unique["metadata"]["name"] = f"{name}-{content_hash(obj)}"
@@ -238,7 +238,7 @@ def stamp(manifests: Sequence[Object]) -> list[Object]:
     for obj in objects:
         name = Name(collectable_kind(obj), key(obj).namespace, key(obj).name)
         if name in renamed:
-            raise ValueError(f"{obj['kind']} {key(obj)} is there twice")
+            raise ValueError(f"{obj['kind']} {key(obj)} occurs twice; remove one")
         if name in named and "immutable" not in obj:
             obj = make_unique(obj)  # noqa: PLW2901 - the same object, finished
             renamed[name] = obj["metadata"]["name"]

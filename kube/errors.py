@@ -71,8 +71,8 @@ class KindUnavailable(KubeError):
 
     def __init__(self, api_version: str, kind: str, *, defined_by: str) -> None:
         super().__init__(
-            f'no matches for kind "{kind}" in version "{api_version}"; but {defined_by} defines this kind, so its'
-            " objects may still exist: have a version of it served again"
+            f'no matches for kind "{kind}" in version "{api_version}"; but {defined_by} defines this kind, so its '
+            "objects may still exist; serve a version of it again"
         )
 
 
@@ -92,8 +92,8 @@ class KindBusy(Unreachable):
         if namespace:
             name = f"{name} in namespace {namespace}"
         super().__init__(
-            f"requests for {name} are not answered within {seconds:g} s, so that only few are sent: see to its"
-            " conversion and admission webhooks, or to its API server"
+            f"requests for {name} take more than {seconds:g} s, so they are throttled; check its conversion and "
+            "admission webhooks, and its API server"
         )
 
 
@@ -124,7 +124,7 @@ class NoStatus(Unreachable):
     """
 
     def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"the answer has the code {status} and is no Status, perhaps of a proxy: {text!r}")
+        super().__init__(f"the response has code {status} but is not a Status, perhaps from a proxy: {text!r}")
         self.status = status
 
 
@@ -270,11 +270,11 @@ def remedy(error: Exception, rights: str, *, namespace: str = "") -> str:
     """
     match error:
         case Forbidden():
-            return f"give this user the rights to {rights}, as the roles of the installation do"
+            return f"grant this user the rights to {rights}, as the roles of the installation do"
         case Unauthorized():
-            return "see whether the kubeconfig or the token is of this cluster, and has not expired"
+            return "check whether the kubeconfig or the token belongs to this cluster, and has not expired"
         case Unreachable() | TimeoutError():
-            return "see whether the API server runs, and whether the kubeconfig has its address and authority"
+            return "check whether the API server runs, and whether the kubeconfig has its address and CA"
         case NotFound() if namespace:
             return f"create the namespace {namespace}"
         case _:

@@ -12,7 +12,7 @@ def read_bounded(path: Path, *, most: int, regular: bool = False) -> bytes:
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if regular else 0)), "rb") as file:
         if regular and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file; name a file")
+            raise ValueError("it is not a regular file; use the path of a file")
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"it is larger than {most} bytes")

@@ -73,9 +73,9 @@ def read_signing_key(pem: bytes) -> SigningKey:
     except TypeError:
         raise UnusableKey("is encrypted") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise UnusableKey("is no private key as PEM") from None
+        raise UnusableKey("is not a private key in PEM format") from None
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise UnusableKey("is no RSA key")
+        raise UnusableKey("is not an RSA key")
     if key.key_size < LEAST_BITS:
         raise UnusableKey(f"has {key.key_size} bits, and needs at least {LEAST_BITS}")
     return SigningKey(key)
@@ -88,9 +88,9 @@ def read_verification_key(pem: bytes) -> VerificationKey:
     try:
         key = serialization.load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
-        raise UnusableKey("is no key as PEM") from None
+        raise UnusableKey("is not a key in PEM format") from None
     if not isinstance(key, rsa.RSAPublicKey):
-        raise UnusableKey("is no RSA key")
+        raise UnusableKey("is not an RSA key")
     return VerificationKey(key)
 
 

@@ -33,7 +33,7 @@ def items_of(manifest: Any, *, depth: int = 0) -> Iterator[Any]:
         yield manifest
         return
     if depth == _DEEPEST:
-        raise NestedListsError(f"more than {_DEEPEST} lists are nested within each other; take them apart")
+        raise NestedListsError(f"more than {_DEEPEST} lists are nested within each other; split them")
     kind = manifest["kind"].removesuffix(_SUFFIX)
     defaults = {"apiVersion": manifest.get("apiVersion"), "kind": kind} if kind else {}
     for item in manifest.get("items") or []:

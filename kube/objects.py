@@ -226,8 +226,8 @@ def held_by(obj: Object) -> str:
             for kind in _REMAINING
             if (found := condition(obj, kind)) and found.get("status") == "True"
         ]
-        return " ".join(remaining) or "waits until all in it is gone"
+        return " ".join(remaining) or "waits until all its objects are deleted"
     if names == ["foregroundDeletion"]:
-        return "waits until what it owns is gone"
+        return "waits until the objects that it owns are deleted"
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"waits for {', '.join(names[:_MOST_NAMED])}{more}" if names else "waits for its own end"
+    return f"waits for {', '.join(names[:_MOST_NAMED])}{more}" if names else "waits for the end of its deletion"

@@ -100,7 +100,7 @@ def bounded(value: Any, *, most: int) -> Any:
     if isinstance(value, dict):
         return Packed(value, body)
     if len(body) > most:
-        raise TooLargeError(f"{len(body) >> 10} KiB would be kept of it, the limit is {most >> 10} KiB")
+        raise TooLargeError(f"{len(body) >> 10} KiB would be stored, the limit is {most >> 10} KiB")
     return value
 
 

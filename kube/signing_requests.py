@@ -144,11 +144,11 @@ def _der(pem: bytes) -> bytes:
 def _requested(csr: x509.CertificateSigningRequest) -> Asked:
     attributes = Counter(attribute.oid for attribute in csr.attributes)
     if attributes[_MICROSOFT_EXTENSIONS] or attributes[_EXTENSIONS] > 1:
-        raise MalformedRequestError("it lists extensions more than once, or in a way that signers do not agree on")
+        raise MalformedRequestError("it has extensions more than once, or in an ambiguous form")
     names = _alternative_names(csr)
     addresses = frozenset(names.get_values_for_type(x509.IPAddress)) if names else frozenset()
     if not all(isinstance(address, IPAddress) for address in addresses):
-        raise MalformedRequestError("it asks for a range of IP addresses")
+        raise MalformedRequestError("it requests a range of IP addresses")
     return Asked(
         common_names=_values(csr.subject, NameOID.COMMON_NAME),
         organizations=_values(csr.subject, NameOID.ORGANIZATION_NAME),
@@ -161,7 +161,7 @@ def _requested(csr: x509.CertificateSigningRequest) -> Asked:
 def _values(name: x509.Name, oid: x509.ObjectIdentifier) -> tuple[str, ...]:
     found = name.get_attributes_for_oid(oid)
     if not all(isinstance(each.value, str) and _type_of(each) in _TEXT_TYPES for each in found):
-        raise MalformedRequestError("its subject holds text of a type that signers leave out")
+        raise MalformedRequestError("its subject has strings of a type that signers omit")
     return tuple(str(each.value) for each in found)
 
 

@@ -88,7 +88,7 @@ def read_pair(certificate: bytes, key: bytes, *, is_own: bool = False) -> Pair:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnusablePair("is missing or not readable") from None
     if not isinstance(private, PrivateKey):
-        raise UnusablePair("has a key of another kind than RSA and ECDSA")
+        raise UnusablePair("has a key that is neither RSA nor ECDSA")
     if private.public_key() != public:
         raise UnusablePair("has a key that does not belong to its certificate")
     return Pair(loaded, private)

@@ -227,7 +227,7 @@ def _mapping(node: MappingNode, budget: Budget, depth: int) -> dict[str, Any]:
             budget.take(0, characters=len(name))
             if budget.unique_keys:
                 if name in seen:
-                    raise DialectError(f"line {key.start_mark.line + 1}: a key stands twice in a mapping; remove one")
+                    raise DialectError(f"line {key.start_mark.line + 1}: a key occurs twice in a mapping; remove one")
                 seen.add(name)
             result[name] = _value(value, budget, depth - 1)
     return result
@@ -237,7 +237,7 @@ def _merge(result: dict[str, Any], node: Node, budget: Budget, depth: int) -> No
     sources = node.value if isinstance(node, SequenceNode) else [node]
     for source in reversed(sources):
         if not isinstance(source, MappingNode):
-            raise DialectError("'<<' wants a mapping or a list of mappings")
+            raise DialectError("'<<' requires a mapping or a list of mappings")
         result.update(_value(source, budget, depth - 1))
 
 
@@ -324,7 +324,7 @@ def plain_scalar(text: str) -> str | bool | float | None:
 def json_number(value: float) -> float:
     """Number as Go writes it to JSON: whole numbers without a point, or an integer field would refuse them."""
     if not math.isfinite(value):
-        raise DialectError("infinity and not-a-number have no place in JSON; put them into quotes")
+        raise DialectError("JSON does not support infinity and not-a-number; put them into quotes")
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 

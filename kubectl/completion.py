@@ -84,9 +84,7 @@ def install(command: click.Command, program: str) -> None:
 def _shell() -> str:
     shell = Path(os.environ.get("SHELL", "")).name
     if shell not in _PLACES:
-        raise click.UsageError(
-            f"there is no completion for the shell {shell or 'of $SHELL'!r}; there is for {', '.join(_PLACES)}"
-        )
+        raise click.UsageError(f"no completion for the shell {shell or 'of $SHELL'!r}; use one of {', '.join(_PLACES)}")
     return shell
 
 

@@ -151,7 +151,7 @@ def _hint(error: Exception) -> str:
         case Unauthorized():
             return "the cluster does not accept the credentials of the kubeconfig; they may have expired"
         case Forbidden():
-            return "ask for this permission, or use another --context"
+            return "request this permission, or use another --context"
         case Unreachable():
             return "is the API server reachable from here? Try: kubectl cluster-info"
     return ""

@@ -141,8 +141,8 @@ def demand_controllers(found: Assets) -> None:
     """
     if found.controller_manager is None:
         raise LocalProcessError(
-            f"there is no kube-controller-manager in {found.apiserver.parent}, which seeds and Shoots need; put it "
-            f"there, or unset {_VARIABLE} to have all programs built"
+            f"{found.apiserver.parent} lacks kube-controller-manager, which seeds and Shoots need; add it, or unset "
+            f"{_VARIABLE} to build all programs"
         )
 
 
@@ -155,8 +155,8 @@ def _in_directory(directory: Path, *, source: str) -> Assets:
         path = optional(name)
         if path is None:
             raise LocalProcessError(
-                f"{source}: there is no program {name} in it; name a directory with etcd and kube-apiserver, or "
-                f"unset {_VARIABLE} to have them built"
+                f"{source}: program {name} is missing; set it to a directory with etcd and kube-apiserver, or unset "
+                f"{_VARIABLE} to build them"
             )
         return path
 

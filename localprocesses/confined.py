@@ -53,7 +53,7 @@ def one_name(text: str) -> str:
     """
     (name, *more) = names_of(text)
     if more:
-        raise OutsideError(f"{text!r} is not accepted as a name: it has a '/'")
+        raise OutsideError(f"{text!r} is not a valid name: it has a '/'")
     return name
 
 
@@ -213,7 +213,7 @@ def _open(directory: int, name: str, path: str) -> BinaryIO:
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OutsideError(f"{path} is no regular file: remove it")
+        raise OutsideError(f"{path} is not a regular file; remove it")
     return os.fdopen(descriptor, "rb")
 
 
@@ -225,4 +225,6 @@ def _created(directory: int, name: str) -> BinaryIO:
 def _refuse_link(directory: int, name: str, path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-            raise OutsideError(f"{path} is a symbolic link, which is not followed: replace it by a directory or a file")
+            raise OutsideError(
+                f"{path} is a symbolic link, which is not supported; replace it by a directory or a file"
+            )

@@ -44,7 +44,7 @@ def wait_until(
     while not holds():
         now = time.monotonic()
         if now > begin + within:
-            reasons = filter(None, [f"waited {within:.0f} s in vain for {what}", explain()])
+            reasons = filter(None, [f"timed out after {within:.0f} s waiting for {what}", explain()])
             raise LocalProcessError("\n".join(reasons))
         if now > notice:
             print(f"waiting for {what}, for {now - begin:.0f} s", file=sys.stderr, flush=True)

@@ -33,7 +33,7 @@ def root() -> Path:
     found = path.lstat()
     if path.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise LocalProcessError(
-            f"{path} has to be a directory that only you can enter, since it holds keys; remove it and try again"
+            f"{path} holds keys, but is not a directory that only you can enter; remove it and try again"
         )
     return path
 

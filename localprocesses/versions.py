@@ -41,7 +41,7 @@ def release(text: str) -> str:
     found = _VERSION.fullmatch(text)
     if found is None or found[1] not in PATCHES:
         oldest, *_, newest = PATCHES
-        raise LocalProcessError(f"{text!r} is none of the Kubernetes versions {oldest} to {newest}, such as {oldest}")
+        raise LocalProcessError(f"{text!r} is not a supported Kubernetes version; use one from {oldest} to {newest}")
     return f"{found[1]}{found[2]}" if found[2] else PATCHES[found[1]]
 
 

@@ -72,7 +72,7 @@ def problem(cluster: Cluster) -> str:
     if not all(store.synced.is_set() for store in _needed(cluster)):
         return NOT_SYNCED
     blind = sorted({str(store.view.resource) for store in cluster.caches.blind() if store.needed_at_start})
-    return f"what the API server sends is not understood, see the log: {', '.join(blind)}" if blind else ""
+    return f"responses of the API server can't be parsed, see the log: {', '.join(blind)}" if blind else ""
 
 
 def _needed(cluster: Cluster) -> list[Store[Any]]:

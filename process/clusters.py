@@ -211,7 +211,7 @@ class Clusters(Mapping[str, Cluster]):
             ValueError: the name is taken.
         """
         if taken := [name for name in endpoint.names if name in self._sessions]:
-            raise ValueError(f"there is a cluster {taken[0]} already; close it first, or replace its connection")
+            raise ValueError(f"cluster {taken[0]} already exists; close it first, or replace its connection")
         session = self._new_session(endpoint)
         self._sessions |= dict.fromkeys(endpoint.names, session)
         self._changed()

@@ -71,7 +71,7 @@ class Controllers:
 
     async def wait(self) -> None:
         while await self._history_rewound():
-            self._restarting = asyncio.create_task(self._restart(), name="controllers anew")
+            self._restarting = asyncio.create_task(self._restart(), name="restart of controllers")
             await self._restarting
 
     async def _history_rewound(self) -> bool:
@@ -92,7 +92,7 @@ class Controllers:
             news.cancel()
 
     async def _restart(self) -> None:
-        log.info("Starting the controllers anew, since a cluster may have been restored from a backup")
+        log.info("Restarting the controllers, since a cluster may have been restored from a backup")
         await self._end()
         for cluster in distinct(self._clusters).values():
             cluster.discovery.forget()

@@ -172,7 +172,7 @@ def _run(program: Program[Any], flags: Flags, loaded: LoadedConfig[Any], *, vers
     for line in (*flags.flag_lines(), *loaded.warnings):
         log.info(line)
     if may_have_lost_a_signal():
-        log.warning("A SIGTERM in the first moment of process 1 is lost: start it by env --block-signal=TERM")
+        log.warning("A SIGTERM right after the start of process 1 is lost; start it by env --block-signal=TERM")
     configuration = orjson.dumps(config, option=orjson.OPT_SORT_KEYS)
     describe_process(version=version, configuration=configuration, prefix=component.metrics_prefix)
     compose = program.compose()
@@ -247,7 +247,7 @@ def start_failure(text: str, *, program: str) -> Exit:
     The text goes to standard output, usage and text to standard error.
     """
     usage = _build_parser(program).format_usage()
-    hint = f"Run `{program} --help` for what the flags mean."
+    hint = f"Run `{program} --help` for a description of the flags."
     return Exit(1, stdout=text, stderr=f"{usage}{hint}\nError: {text}")
 
 

@@ -227,7 +227,7 @@ class HttpServer:
         if now - self._logged_at >= _CUT_OFF_LOG_SECONDS:
             self._logged_at = now
             self._log.warning(
-                "Too many connections, or too much that was sent: who takes the longest to ask is cut off",
+                "Too many connections, or too much buffered data; closing the connection with the slowest request",
                 server=self.name,
             )
 

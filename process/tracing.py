@@ -175,4 +175,4 @@ class _Seldom(logging.Handler):
         sort, now = (record.pathname, record.lineno), time.monotonic()
         if now - self._logged_at.get(sort, float("-inf")) >= _LOG_EVERY_SECONDS:
             self._logged_at[sort] = now
-            self._log.warning("Spans are not delivered as they should be", reason=record.getMessage())
+            self._log.warning("Cannot deliver all spans", reason=record.getMessage())

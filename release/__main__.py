@@ -130,7 +130,7 @@ def _release(options: argparse.Namespace) -> Release:
         raise ReleaseError(f"the tag {options.tag} is not the version {version} in pyproject.toml; change one of them")
     for name, given in (("BASE", options.base), ("GO", options.go)):
         if given and "@sha256:" not in given:
-            raise ReleaseError(f"{name} is {given}: name it by its digest; see 'The image' in docs/install.md")
+            raise ReleaseError(f"{name} is {given}, which has no digest; add it; see 'The image' in docs/install.md")
     if shutil.which("kubectl") is None:
         raise ReleaseError("kubectl is missing, which makes the objects of the chart; install it")
     revision = _output("git", "rev-parse", "HEAD")
@@ -154,16 +154,16 @@ def _builder() -> str:
         tried = subprocess.run(("docker", "buildx", "version"), check=False, capture_output=True)
         if tried.returncode == 0:
             return "docker"
-    raise ReleaseError("install buildah, or docker with buildx; or leave out BASE: then all but the image is made")
+    raise ReleaseError("install buildah, or docker with buildx; or omit BASE to build everything but the image")
 
 
 def _check_publishing(release: Release) -> None:
     if not (release.registry and release.base):
         raise ReleaseError("publishing needs both: make publish REGISTRY=REGISTRY/TEAM BASE=IMAGE@sha256:DIGEST")
     if missing := [tool for tool in plan.PUBLISHERS if shutil.which(tool) is None]:
-        raise ReleaseError(f"install {', '.join(missing)}; or run make release, which publishes nothing")
+        raise ReleaseError(f"install {', '.join(missing)}; or run make release, which does not publish")
     if _output("git", "status", "--porcelain"):
-        raise ReleaseError("there are changes that are not committed, and a release has what is committed; commit them")
+        raise ReleaseError("there are uncommitted changes, which a release would not have; commit them")
 
 
 # --- steps

@@ -116,7 +116,9 @@ class _Template:
         named = f"resourceNamespace: {self.namespace}\n"
         config = config_map["data"][_CONFIG_FILE]
         if config.count(named) != 1:
-            raise ChartError(f"{_CONFIG_FILE} must have {named!r} once: the chart has the release's namespace there")
+            raise ChartError(
+                f"{_CONFIG_FILE} must have {named!r} exactly once, where the chart inserts the namespace of the release"
+            )
         self.take("config", config.replace(named, f"resourceNamespace: {_NAMESPACE}\n"))
         config_map["data"] = {_CONFIG_FILE: self.mark(_CONFIG)}
 
@@ -129,12 +131,12 @@ class _Template:
 
     def take(self, value: str, default: object) -> None:
         if value in self.defaults:
-            raise ChartError(f"there are several objects that have {value}, and one value of the chart for them")
+            raise ChartError(f"more than one object has {value}, but the chart has one value for them")
         self.defaults[value] = default
 
     def default(self, value: str) -> Any:
         if value not in self.defaults:
-            raise ChartError(f"no object has {value}, which is a value of the chart")
+            raise ChartError(f"no object has {value}, the value of the chart")
         return self.defaults[value]
 
     def mark(self, expression: str) -> str:

@@ -60,7 +60,7 @@ PROGRAMS = {programs!r}
 called = pathlib.Path(sys.argv[0]).name
 found = [name for name in PROGRAMS if called.startswith(name)]
 if not found:
-    sys.exit(f"error: {{called}} is no name of a plugin; rename this file, to one of {{', '.join(PROGRAMS)}}")
+    sys.exit(f"error: {{called}} is not the name of a plugin; rename this file to one of {{', '.join(PROGRAMS)}}")
 module, function = PROGRAMS[found[0]].split(":")
 getattr(importlib.import_module(module), function)()
 """

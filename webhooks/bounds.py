@@ -61,7 +61,7 @@ def demand_small_object(size: int, obj: object, old: object) -> None:
         return  # an empty list counts twice, and takes three bytes
     found = _values_of(_written(obj))
     if found > MAX_VALUES_OF_OBJECT and (old is None or found > _values_of(_written(old))):
-        raise TooManyValues(f"{MAX_VALUES_OF_OBJECT} of an object - take something out of it")
+        raise TooManyValues(f"{MAX_VALUES_OF_OBJECT} of an object - make it smaller")
 
 
 def _written(obj: object) -> object:

@@ -46,7 +46,7 @@ def _elements(der: bytes) -> list[tuple[int, bytes]]:
             begin += length & 0x7F
             length = int.from_bytes(der[2:begin], "big")
         if len(der) < begin + length:
-            raise ValueError("the certificate is cut off")
+            raise ValueError("the certificate is truncated")
         found.append((tag, der[begin : begin + length]))
         der = der[begin + length :]
     return found

@@ -29,7 +29,7 @@ _SWITCH_SECONDS = 0.001
 
 class TookTooLong(Exception):
     def __init__(self) -> None:
-        super().__init__(f"looking at the object took more than {LONGEST_SECONDS:g} s: make it smaller")
+        super().__init__(f"reviewing the object took more than {LONGEST_SECONDS:g} s; make it smaller")
 
 
 class Offload:

@@ -85,7 +85,7 @@ class Reviewer:
             return self._failed(413, str(error))
         except ValueError as error:
             message = _shortened(str(error))
-            self._log.info("Request is no AdmissionReview", error=message)
+            self._log.info("Request is not an AdmissionReview", error=message)
             return self._failed(400, message)
         request = review.request
         try:
@@ -93,7 +93,7 @@ class Reviewer:
                 await offloaded(partial(demand_small_object, len(body), request.object, request.old_object))
             return await self._answered(review, await self._handler(request))
         except (TooManyValues, TookTooLong) as error:
-            self._log.warning("Request costs too much", **_described(request), error=str(error))
+            self._log.warning("Request exceeds a limit", **_described(request), error=str(error))
             return await self._answered(review, Errored(413, str(error)))
         except Exception as error:  # noqa: BLE001 - one request must not end the process, and needs an answer
             panics.inc()

@@ -129,8 +129,8 @@ class Requests:
         if now - self._refused_at >= _REFUSED_LOG_SECONDS:
             self._refused_at = now
             self._log.warning(
-                "Asked by a client without a certificate that server.webhooks.tls permits: if it is the API server,"
-                " give it one by its AdmissionConfiguration"
+                "Rejected a client without a certificate that server.webhooks.tls allows; if it is the API server, "
+                "configure one in its AdmissionConfiguration"
             )
         response = web.Response(status=401, text="401 unauthorized\n")
         response.force_close()
@@ -172,10 +172,10 @@ class _UnknownPaths:
             return
         self._logged_at[logged_as] = now
         if disabled is None:
-            self._log.warning("Asked for a path that no webhook has", path=path[:256])
+            self._log.warning("Received a request with an unknown path", path=path[:256])
         else:
             self._log.warning(
-                "Asked for a webhook that is not enabled: enable it or remove it from the webhook configurations",
+                "Received a request for a disabled webhook; enable it, or remove it from the webhook configurations",
                 webhook=disabled.webhook,
                 path=path,
                 setting=disabled.setting,
@@ -239,7 +239,7 @@ class JsonAnswer(web.StreamResponse):
         assert self._request is not None
         transport = self._request.transport
         if transport is None or transport.is_closing():
-            raise ClientConnectionResetError("the client has gone")
+            raise ClientConnectionResetError("the client has disconnected")
         body = self._bytes
         length = str(len(body)).encode()
         transport.write(b"".join((_head.now(), length, _KEEP if self._stays else _CLOSE, body, data)))

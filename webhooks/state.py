@@ -28,8 +28,8 @@ class NotCovered(KubeError):
 
     def __init__(self, namespace: str) -> None:
         super().__init__(
-            f'namespace "{namespace}" is not watched: add it to targetClientConnection.namespaces, '
-            "or do not let the webhook be asked about it"
+            f'namespace "{namespace}" is not watched; add it to targetClientConnection.namespaces, or exclude it in '
+            "the webhook configuration"
         )
 
 

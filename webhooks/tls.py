@@ -33,7 +33,7 @@ _LOOK_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 10.0
 """Seconds that a start waits for files, since mounted Secrets may be late."""
 _LARGEST_FILE = 1 << 20
-_REMEDY = "mount the Secret that holds the certificate, or make one with `python -m webhooks certificates`"
+_REMEDY = "mount the Secret with the certificate, or create one with `python -m webhooks certificates`"
 
 
 class CertificateError(ConfigurationError):
@@ -140,7 +140,7 @@ class ServingCertificate:
         try:
             certificate_expiry.labels(str(self._directory / CERTIFICATE)).set(not_after(certificate))
         except ValueError as error:
-            self._log.warning("Until when the TLS certificate is valid can't be read", error=str(error))
+            self._log.warning("Cannot read the expiration of the TLS certificate", error=str(error))
 
     def _log_problem(self, problem: str) -> None:
         """Log each problem once: the files are read so often that it would flood the log."""
@@ -165,7 +165,7 @@ def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
     """Check that files contain PEM, since errors of OpenSSL about this are unclear."""
     for content, kind, name in ((certificate, b"CERTIFICATE", CERTIFICATE), (key, b"PRIVATE KEY", KEY)):
         if kind + b"-----" not in content:
-            raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} as PEM")
+            raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} in PEM format")
 
 
 def _loaded(directory: Path, *, asks_clients: bool) -> ssl.SSLContext:
@@ -190,7 +190,7 @@ def _trust(context: ssl.SSLContext, authorities: bytes, origin: str) -> None:
     try:
         context.load_verify_locations(cadata=authorities.decode("ascii"))
     except (OSError, ValueError) as error:
-        raise CertificateError(f"{origin} holds no certificates as PEM") from error
+        raise CertificateError(f"{origin} holds no certificates in PEM format") from error
 
 
 def _server_context(*, asks_clients: bool) -> ssl.SSLContext:

@@ -36,7 +36,9 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
         if not await _has_monitoring_secret(client):
             await client.create_if_missing(SECRETS, monitoring_secret(now=now))
     except KubeError as error:
-        log.error(f"Cannot make the Secret of the role {ROLE_GLOBAL_MONITORING}: gardenlets need one", error=str(error))
+        log.error(
+            f"Cannot create the Secret of the role {ROLE_GLOBAL_MONITORING}, which gardenlets require", error=str(error)
+        )
     if not api.has_own_fields:
         return
     try:
@@ -44,7 +46,9 @@ async def prepare(client: Client, api: GardenApi, *, now: datetime) -> None:
             system = await client.get(NAMESPACES, _SYSTEM_NAMESPACE)
             await client.create_if_missing(CONFIG_MAPS, cluster_identity(uid(system)))
     except KubeError as error:
-        log.error(f"Cannot make the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}: gardenlets need it", error=str(error))
+        log.error(
+            f"Cannot create the ConfigMap {_SYSTEM_NAMESPACE}/{_IDENTITY}, which gardenlets require", error=str(error)
+        )
 
 
 async def _has_monitoring_secret(client: Client) -> bool:

@@ -88,7 +88,7 @@ class Reconciler:
         except MalformedRequestError as error:
             raise TerminalError(f"unable to parse csr: {error}") from error
         if reason := why_not(request):
-            log.info("A request for a client certificate is not that of a gardenlet", reason=reason)
+            log.info("A request for a client certificate is not from a gardenlet", reason=reason)
             return Done()
         await self._check_right(csr)
         if reason := await self._refusal(request):
@@ -110,12 +110,12 @@ class Reconciler:
         if made_for is None:
             objects = ((SEEDS, ""), (MANAGED_SEEDS, NAMESPACE))
             taken = [kind.kind for kind, where in objects if await self.client.find(kind, Key(where, seed))]
-            return f"there is already a {taken[0]} of this name" if taken else ""
+            return f"a {taken[0]} of this name already exists" if taken else ""
         if len(made_for) != 1 or made_for[0].seed != seed:
-            return "they were made for another Seed"
+            return "they were issued for another Seed"
         issuer = made_for[0].issuer
         if issuer and not await self._is_responsible(issuer, seed):
-            return f'the Seed "{issuer}", whose gardenlet has made them, is not responsible for it'
+            return f'the gardenlet of Seed "{issuer}" issued them, but is not responsible for this Seed'
         return ""
 
     async def _is_responsible(self, issuer: str, seed: str) -> bool:
@@ -154,7 +154,7 @@ def why_not(request: SigningRequest) -> str:
     if requested.organizations != (keys.SEEDS_GROUP,):
         return f'its organization is not "{keys.SEEDS_GROUP}" alone: {_listed(requested.organizations)}'
     if names := _alternative_names(requested):
-        return f"it asks for more than a subject: {_listed(names)}"
+        return f"it requests more than a subject: {_listed(names)}"
     if sorted(request.usages) != sorted(USAGES):
         return f"its usages are not {_listed(sorted(USAGES))}: {_listed(request.usages)}"
     if len(requested.common_names) != 1 or not requested.common_names[0].startswith(keys.SEED_USER_PREFIX):
@@ -162,7 +162,7 @@ def why_not(request: SigningRequest) -> str:
     if not is_seed_name(seed_of(request)):
         return f"its common name does not end with a DNS label: {_listed(requested.common_names)}"
     if keys.SEEDS_GROUP in request.groups and requested.common_names[0] != request.username:
-        return f"a gardenlet asks for the certificate of another one: {_listed(requested.common_names)}"
+        return f"a gardenlet requests the certificate of another one: {_listed(requested.common_names)}"
     return ""
 
 

@@ -125,7 +125,7 @@ class Reconciler:
         bindings = self._bindings.of(key)
         if found is None:
             if any(bindings.values()):
-                log.info("Bindings refer to credentials that are not known")
+                log.info("Bindings refer to credentials that do not exist")
             return Done()  # their creation leads to a pass
         if changes := needed_changes(found, bindings):
             await self._change(key, {**changes, "resourceVersion": str(self._credentials.version(key))})

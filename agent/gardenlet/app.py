@@ -80,7 +80,7 @@ def _configured(config: GardenletConfiguration, others: Overwrites) -> Gardenlet
     except ValueError as error:
         raise StartError(str(error)) from error
     for each in ignored:
-        log.info("An entry of the file with other images is ignored", entry=each)
+        log.info("Ignored an entry of the image overwrite file", entry=each)
     return replace(config, images=images)
 
 
@@ -177,6 +177,6 @@ class Gardenlet:
         if identity := text(mapping((found or {}).get("data")).get(IDENTITY)):
             return identity
         raise StartError(
-            f"the garden has no ConfigMap kube-system/{IDENTITY} with the key {IDENTITY}: "
-            "start its controller manager first, which makes it"
+            f"the garden has no ConfigMap kube-system/{IDENTITY} with the key {IDENTITY}; start the controller manager "
+            "of the garden first, which creates it"
         )

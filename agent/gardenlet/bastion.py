@@ -158,7 +158,7 @@ class Reconciler:
         question = Question(kind=BASTION, manifest=manifest(place, desired(bastion)))
         if extension is not None and is_deleting(extension):
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
-        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        standing = standing_of(extension) if extension is not None else Pending("it does not exist yet")
         if isinstance(standing, Trouble):
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")
         if extension is None or question.is_open(extension):

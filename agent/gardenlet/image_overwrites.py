@@ -104,16 +104,16 @@ def overwritten(
     """
     if images.workers and (unknown := sorted(images.workers.keys() - set(for_workers()))):
         raise ValueError(
-            f"images.workers in the configuration has {', '.join(unknown)}, which no Shoot uses; remove it, or correct"
-            f" its name to one of {', '.join(for_workers())}"
+            f"images.workers in the configuration has {', '.join(unknown)}, which is unknown; remove it, or correct "
+            f"its name to one of {', '.join(for_workers())}"
         )
     ignored: list[str] = []
     for entry in _entries(content):
         name = text(entry.get("name"))
         if conditions := [each for each in _CONDITIONS if entry.get(each)]:
-            ignored.append(f"{name}: an image for all versions is needed, without {', '.join(conditions)}")
+            ignored.append(f"{name}: no image without {', '.join(conditions)}; add one for all versions")
         elif (found := _with(images, name, entry, for_workers())) is None:
-            ignored.append(f"{name}: nothing with this image is deployed")
+            ignored.append(f"{name}: no component uses this image")
         else:
             images = found
     return images, ignored
@@ -123,10 +123,10 @@ def _entries(content: str) -> Iterator[Object]:
     try:
         document = load(content, budget=Budget(_MOST_VALUES)) if content else None
     except DialectError as error:
-        raise ValueError(f"the file that {VARIABLE} names is no YAML: {error}") from error
+        raise ValueError(f"the file in {VARIABLE} is not valid YAML: {error}") from error
     for entry in mappings(mapping(document).get("images")):
         if not (text(entry.get("name")) and (text(entry.get("repository")) or text(entry.get("ref")))):
-            raise ValueError(f"an entry of images in the file that {VARIABLE} names has no name, or no repository")
+            raise ValueError(f"an entry of images in the file in {VARIABLE} lacks name or repository; add it")
         yield entry
 
 

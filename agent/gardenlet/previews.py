@@ -44,12 +44,12 @@ class Previews:
         """
         preview = self._offered.get(kind.lower())
         if preview is None:
-            raise NoPreviewError(404, f"this process makes no preview of a {kind}; the leader makes those of Shoots")
+            raise NoPreviewError(404, f"this process has no preview of a {kind}; ask the leader, which previews Shoots")
         if self._turn.locked():
-            raise NoPreviewError(429, "a preview is being made for somebody else; try again in some seconds")
+            raise NoPreviewError(429, "another preview is in progress; try again in some seconds")
         async with self._turn:
             try:
                 async with asyncio.timeout(_SECONDS):
                     return await preview(name)
             except TimeoutError:
-                raise NoPreviewError(504, f"the preview was not made in {_SECONDS:g} s") from None
+                raise NoPreviewError(504, f"the preview took longer than {_SECONDS:g} s; try again") from None

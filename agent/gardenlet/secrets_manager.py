@@ -224,7 +224,7 @@ class SecretsManager:
                 )
             except (NotFound, Conflict):
                 continue  # deleted or changed by another client: the next pass reads it again
-            log.info("deleted a Secret that is not used any more", namespace=self._namespace, secret=each.name)
+            log.info("Deleted an unused Secret", namespace=self._namespace, secret=each.name)
 
     # --- one Secret
 
@@ -293,8 +293,8 @@ class SecretsManager:
         found = stored(live)
         if found.config_name != config.name or found.is_deleting:
             raise SecretsError(
-                f"Secret {self._namespace}/{name} is in the way of {config.name}: it is being deleted, or its labels"
-                f" are not of this manager; delete it, or label it as the others are"
+                f"Secret {self._namespace}/{name} conflicts with {config.name}: it is being deleted, or lacks the "
+                f"labels of this manager; delete it, or label it like the others"
             )
         self._found[name] = found
         return found
@@ -308,8 +308,8 @@ class SecretsManager:
         ca = authority_in(signer.data) if signer else None
         if signer and ca is None:
             raise SecretsError(
-                f"Secret {self._namespace}/{signer.name} has no usable authority, but {config.name} is to be signed by"
-                f" it: restore the Secret from a backup, or delete it for a new authority"
+                f"Secret {self._namespace}/{signer.name} has no usable CA to sign {config.name}; restore the Secret "
+                "from a backup, or delete it to get a new CA"
             )
         return config.make(Given(name, ca, now))
 

@@ -169,7 +169,7 @@ class ShootClusters:
             KubeError: it can't be read.
         """
         if namespace in self._none_yet:
-            raise NoConnectionError("there is no kubeconfig for the shoot yet: it is made with its control plane")
+            raise NoConnectionError("the shoot has no kubeconfig yet; it is created with its control plane")
         name = _INTERNAL if await self._resolves(f"kube-apiserver.{namespace}.svc") else _EXTERNAL
         try:
             secret = await self._seed.get(SECRETS, Key(namespace, name))
@@ -193,4 +193,4 @@ class ShootClusters:
         found = await server_version(opened.cluster.client)
         if found.removeprefix("v") != version:
             opened.checked = float("-inf")
-            raise NoConnectionError(f"the API server of {namespace} reports version {found}, and is to be v{version}")
+            raise NoConnectionError(f"the API server of {namespace} runs version {found}, expected v{version}")

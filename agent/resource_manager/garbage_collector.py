@@ -184,7 +184,7 @@ class Reconciler:
     # --- deleting
 
     async def _report_dry_run(self, unused: Unused) -> Sequence[str]:
-        _log("Objects would be deleted", unused)
+        _log("Dry run: would delete unreferenced objects", unused)
         for name in unused:
             count(name.kind, Outcome.DRY_RUN)
         return ()
@@ -200,7 +200,7 @@ class Reconciler:
             at_once = asyncio.Semaphore(_AT_ONCE)
             outcomes = await asyncio.gather(*(self._delete_one(each, at_once, errors) for each in chosen.values()))
             deleted = [name for name, outcome in zip(chosen, outcomes, strict=True) if outcome is Outcome.DELETED]
-            _log("Objects that nothing refers to were deleted", deleted)
+            _log("Deleted unreferenced objects", deleted)
             for name, outcome in zip(chosen, outcomes, strict=True):
                 count(name.kind, outcome)
         return errors

@@ -128,8 +128,8 @@ def _pool(requested: Object, shoot: Object, profile: Object) -> Pool:
     types = {text(each.get("name")): each for each in mappings_at(spec(profile), "machineTypes")}
     if wanted not in types:
         raise PoolError(
-            f"the CloudProfile {key(profile).name} has no machine type {wanted!r}, which worker pool"
-            f" {text(requested.get('name'))!r} asks for; choose one of {', '.join(sorted(types)) or 'none'}"
+            f"the CloudProfile {key(profile).name} has no machine type {wanted!r} for worker pool"
+            f" {text(requested.get('name'))!r}; choose one of {', '.join(sorted(types)) or 'none'}"
         )
     return Pool(
         name=text(requested.get("name")),

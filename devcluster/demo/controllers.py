@@ -84,7 +84,7 @@ class ControllerScenes(Demo):
         self._wait_for("the profile to be protected", lambda: bool(self._api.get(path)["metadata"].get("finalizers")))
         self._command(f"kubectl delete cloudprofile {key(profile).name}")
         self._api.delete(path)
-        self._wait_for("an Event that says why it stays", lambda: bool(self._event_about(key(profile).name)))
+        self._wait_for("an Event with the reason why it stays", lambda: bool(self._event_about(key(profile).name)))
         self._screen.show(self._event_about(key(profile).name))
         where = key(shoot)
         self._command(f"kubectl delete shoot {where.name} --namespace={where.namespace}     # confirmed before")
@@ -107,11 +107,11 @@ class ControllerScenes(Demo):
         with self._screen.step("waiting for what becomes of a Seed that reports once") as step:
             self._wait_for("the Seed to be lost", lambda: self._status(SEEDS, _MEADOW, GARDENLET_READY) == "Unknown")
             self._wait_for(
-                "its Shoots to say so",
+                "its Shoots to report it",
                 lambda: self._status(SHOOTS, name, API_SERVER_AVAILABLE, namespace) == "Unknown",
             )
             found = mapping(condition(self._get(SHOOTS, name, namespace), API_SERVER_AVAILABLE))
-            step.outcome = f"its Shoot says so, too: APIServerAvailable is Unknown, {found.get('message')}"
+            step.outcome = f"its Shoot reports it, too: APIServerAvailable is Unknown, {found.get('message')}"
         self._show_table("kubectl get seeds", SEEDS.path())
 
     # --- helpers

@@ -57,7 +57,7 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
             step.outcome = f"a Kubernetes control plane is up at {self._cluster.url}"
         with self._screen.step("making it a garden: definitions, roles, webhooks") as step:
             self._programs.append(garden.install())
-            step.outcome = "it serves the garden API; the webhooks say what definitions can't"
+            step.outcome = "it serves the garden API; webhooks check what definitions can't"
         with self._screen.step(f"applying {shown(objects.DEMO_DATA)}") as step:
             garden.add_demo_data()
             step.outcome = f"there is a cloud profile, and a project dev ({shown(objects.DEMO_DATA)})"
@@ -67,7 +67,7 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
         given = _read(SHOOT)
         with self._screen.step("creating the Shoot", timed=False) as step:
             stored = self._api.create(SHOOTS.path(namespace=key(given).namespace), given)
-            step.outcome = "the Shoot is created; what the file does not say was filled in:"
+            step.outcome = "the Shoot is created; the webhooks have filled in defaults:"
         self._screen.table(changes(given, stored))
 
     def _let_a_shoot_be_refused(self) -> None:

@@ -265,7 +265,7 @@ class ResourceManagerDemo(Demo):
                     self._wait_for("the API server to ask the webhooks", partial(self._grows, collection, obj))
                 self._api.create(collection, obj)
             self._wait_for("the pods to run", self._are_pods_running)
-            step.outcome = "its pods run; the webhooks have filled in what the file does not say:"
+            step.outcome = "its pods run; the webhooks have filled in defaults:"
         (pod, *_) = self._api.get(admission.PODS)["items"]
         self._screen.table(admission.changes(file, self._api.get(admission.DEPLOYMENT), pod))
 
@@ -283,7 +283,7 @@ class ResourceManagerDemo(Demo):
             self._api.patch(path, {"metadata": {"annotations": {keys.CONFIRM_DELETION: "true"}}})
             self._api.delete(path)
             self._wait_for("it to be gone", lambda: self._api.raw("GET", path)[0] == 404)
-            step.outcome = "it is gone, since somebody has confirmed it"
+            step.outcome = "it is gone, since the deletion was confirmed"
 
     def _show_around(self, agent: Program, webhooks: Program) -> None:
         self._screen.heading(f"To look around in a browser: {self._page}")

@@ -128,7 +128,7 @@ class SeedScenes(Demo):
         with self._screen.step("waiting for that time") as step:
             self._await("the Shoot to sleep", self._is_asleep)
             moment = text(at(self._get(SHOOTS, _SLEEPING, _USERS), "status", "lastHibernationTriggerTime"))
-            step.outcome = f"{_SLEEPING} sleeps: the controller manager has asked for it, at {moment}"
+            step.outcome = f"{_SLEEPING} sleeps: the controller manager has requested it, at {moment}"
 
     # --- helpers
 

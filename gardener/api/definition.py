@@ -15,8 +15,8 @@ OPERATION = struct(
     " that is how an operation annotation makes the controllers work although the spec is as before.",
     {
         "sequence": integer(
-            "Number of operations that were asked for, from 0. Written by the admission webhooks only; what users write"
-            " here has no effect.",
+            "Number of requested operations, from 0. Written by the admission webhooks only; changes by users have no "
+            "effect.",
             at_least=0,
             bits=64,
         )
@@ -114,7 +114,7 @@ class Definition:
         )
 
 
-_API_VERSION = {"type": "string", "description": "Group and version of the API, which say what the fields mean."}
+_API_VERSION = {"type": "string", "description": "Group and version of the API, which define the fields."}
 _KIND = {"type": "string", "description": "Name of the kind of this object. It never changes."}
 
 

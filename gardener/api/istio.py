@@ -31,7 +31,7 @@ def _definition(
     is_kept: bool = True,
 ) -> Definition:
     """Definition of a kind. Args: others: versions; is_kept: whether Helm keeps it when it uninstalls a release."""
-    fields = {"spec": raw("What is asked for."), "status": raw("What Istio reports.")}
+    fields = {"spec": raw("Desired state of the object."), "status": raw("What Istio reports.")}
     part = _PARTS.get(resource.group)
     return Definition(
         resource=resource,

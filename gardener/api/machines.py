@@ -9,7 +9,7 @@ from gardener.api.kinds import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_SET
 from gardener.api.schema import Schema, raw, string
 
 _SPEC_AND_STATUS: dict[str, Schema] = {
-    "spec": raw("What is asked for."),
+    "spec": raw("Desired state of the object."),
     "status": raw("What the machine-controller-manager reports."),
 }
 

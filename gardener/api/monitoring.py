@@ -20,13 +20,13 @@ _OF_SERVERS = (_VERSION, Column("Desired", ".spec.replicas", "integer"), _READY,
 
 
 def _server(resource: Resource, description: str, scale: Scale | None = None) -> Definition:
-    fields = {"spec*": raw("What is asked for."), "status": raw("What the operator reports.")}
+    fields = {"spec*": raw("Desired state of the object."), "status": raw("What the operator reports.")}
     return Definition(resource=resource, description=description, fields=fields, columns=_OF_SERVERS, scale=scale)
 
 
 def _part(resource: Resource, description: str, columns: Sequence[Column] = (AGE,)) -> Definition:
     """Kind for a part of a configuration, without a status."""
-    fields = {"spec*": raw("What is asked for.")}
+    fields = {"spec*": raw("Desired state of the object.")}
     return Definition(resource=resource, description=description, fields=fields, columns=columns)
 
 

@@ -19,7 +19,7 @@ _ANNOTATIONS = {
 
 
 def _definition(resource: Resource, description: str, columns: Sequence[Column]) -> Definition:
-    fields = {"spec": raw("What is asked for."), "status": raw("What the autoscaler reports.")}
+    fields = {"spec": raw("Desired state of the object."), "status": raw("What the autoscaler reports.")}
     return Definition(
         resource=resource,
         description=description,

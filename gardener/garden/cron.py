@@ -212,17 +212,17 @@ def _field(text: str, low: int, high: int, names: Mapping[str, int], *, name: st
 def _values(part: str, low: int, high: int, names: Mapping[str, int], *, name: str) -> range:
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(f"{part!r} is no {name}")
+        raise ValueError(f"{part!r} is not a valid {name}")
     step = int(match[3]) if match[3] else 1
     if match[1] in "*?":
         if match[2]:
-            raise ValueError(f"{part!r} is no {name}")
+            raise ValueError(f"{part!r} is not a valid {name}")
         first, last = low, high
     else:
         first = _number(match[1], names, part, name)
         last = _number(match[2], names, part, name) if match[2] else high if match[3] else first
     if first < low or last > high or first > last or step < 1:
-        raise ValueError(f"{part!r} is no {name}: these are from {low} to {high}")
+        raise ValueError(f"{part!r} is not a valid {name}; use {low} to {high}")
     return range(first, last + 1, step)
 
 
@@ -231,4 +231,4 @@ def _number(text: str, names: Mapping[str, int], part: str, name: str) -> int:
         return int(text)
     if text.lower() in names:
         return names[text.lower()]
-    raise ValueError(f"{part!r} is no {name}")
+    raise ValueError(f"{part!r} is not a valid {name}")

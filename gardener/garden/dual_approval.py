@@ -72,15 +72,15 @@ def refusal_for(user: str, obj: Object, *, confirmation: str, confirmed_by: str)
         confirmed_by: the annotation with the user who confirmed it.
     """
     if not is_person(user):
-        return "a person has to do it: ServiceAccounts and controllers do not count"
+        return "a person must do it; ServiceAccounts and controllers are not accepted"
     confirmer = annotations(obj).get(confirmed_by, "")
     if not is_truthy(annotations(obj).get(confirmation)):
-        return f'another person has to set the annotation "{confirmation}" to "true" before'
+        return f'first, another person must set the annotation "{confirmation}" to "true"'
     if not is_person(confirmer):
-        by = f"{confirmer}, which is no person" if confirmer else "an unknown user"
-        again = f'another person has to remove the annotation "{confirmation}", and set it again'
+        by = f"{confirmer}, which is not a person" if confirmer else "an unknown user"
+        again = f'another person must remove the annotation "{confirmation}" and set it again'
         return f"it was confirmed by {by} - {again}"
-    return "you have confirmed it yourself, so another person has to do it" if confirmer == user else ""
+    return "you confirmed it yourself, so another person must do it" if confirmer == user else ""
 
 
 # --- the rule itself

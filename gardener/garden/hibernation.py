@@ -97,7 +97,7 @@ def _zone(path: str, location: str) -> tzinfo:
         return ZoneInfo(location)
     except (OSError, ValueError, KeyError):
         raise ValueError(
-            f"{path}: {location!r} is not in the database of time zones of this host; correct it, or install tzdata"
+            f"{path}: time zone {location!r} is unknown on this host; correct it, or install tzdata"
         ) from None
 
 

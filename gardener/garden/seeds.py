@@ -51,7 +51,7 @@ def seed_of_user(user: str, groups: Iterable[str]) -> str | None:
 def no_seed_text(user: str) -> str:
     """Reason why a member of the group without a valid name is denied everything."""
     return (
-        f'user "{user}" in group "{keys.SEEDS_GROUP}" is no gardenlet of a Seed: its name must be '
+        f'user "{user}" in group "{keys.SEEDS_GROUP}" is not a gardenlet of a Seed: its name must be '
         f'"{keys.SEED_USER_PREFIX}" and a DNS label'
     )
 

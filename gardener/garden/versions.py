@@ -82,12 +82,12 @@ def parse_constraint(text: str) -> Constraint:
 def _all_of(text: str) -> list[Constraint]:
     text = _RANGE.sub(r">=\1, <=\2", text.strip())
     if not text:
-        raise ValueError("a constraint is missing: write one such as `>= 1.28, < 1.31`")
+        raise ValueError("no constraint; write one such as `>= 1.28, < 1.31`")
     conditions, at = [], 0
     while at < len(text):
         match = _TERM.match(text, at)
         if match is None:
-            raise ValueError(f"{text[at:]!r} is no constraint; write one such as `>= 1.28, < 1.31`")
+            raise ValueError(f"{text[at:]!r} is not a valid constraint; write one such as `>= 1.28, < 1.31`")
         conditions.append(_condition(match[1], match[2]))
         at = match.end()
     return conditions
@@ -99,7 +99,7 @@ def _condition(operator: str, text: str) -> Constraint:
     known = next((i for i, part in enumerate(given) if not part.isdigit()), len(given))
     version = parse_version(text) if known == len(given) else parse_version(".".join(given[:known]) or "0")
     if version is None:
-        raise ValueError(f"{text!r} is no version")
+        raise ValueError(f"{text!r} is not a valid version")
     above = _next(version, known)
 
     def within(candidate: Version) -> bool:

@@ -64,9 +64,9 @@ def parse_moment(text: str) -> timedelta:
         raise ValueError("must be of the form HHMMSS+ZZZZ, such as 220000+0100")
     hours, minutes, seconds, ahead, behind = (int(match[i]) for i in (1, 2, 3, 5, 6))
     if hours > 23 or minutes > 59 or seconds > 59:
-        raise ValueError("has no such time of a day")
+        raise ValueError("is not a valid time of day")
     if ahead > 24 or behind > 59:
-        raise ValueError("has no such offset to UTC")
+        raise ValueError("is not a valid offset to UTC")
     offset = timedelta(hours=ahead, minutes=behind)
     local = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     return (local - offset if match[4] == "+" else local + offset) % DAY

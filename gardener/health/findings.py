@@ -21,7 +21,7 @@ _WORKLOADS = frozenset(
     }
 )
 """Groups and kinds of workloads, whose pods may report the cause of a problem."""
-NO_LOAD_BALANCER = "no load balancer has been made for it: see whether the cluster has a controller for that"
+NO_LOAD_BALANCER = "it has no load balancer; check whether the cluster has a controller for load balancers"
 
 
 @dataclass(frozen=True, slots=True)

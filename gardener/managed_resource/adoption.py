@@ -24,7 +24,7 @@ def adoption_problem(manifest: Object, *, resource: str, of_managed_resource: st
         if value == keys.ADOPT_NEVER:
             return exists_text(resource, f'the annotation {keys.ADOPT} of the {what} is "{value}"')
         if value:
-            unknown = f'the annotation {keys.ADOPT} of the {what} is "{value}", and only "{keys.ADOPT_NEVER}" is known'
+            unknown = f'the annotation {keys.ADOPT} of the {what} is "{value}"; only "{keys.ADOPT_NEVER}" is valid'
             return exists_text(resource, unknown)
     return ""
 

@@ -61,7 +61,7 @@ def _target(autoscaler: Object, field: str) -> frozenset[str]:
         import structlog  # only here: commands start without it
 
         structlog.get_logger().warning(
-            "An autoscaler scales nothing, since its target's apiVersion is none; correct it",
+            "An autoscaler is ineffective, since the apiVersion of its target is invalid; correct it",
             object=f"{text(autoscaler.get('kind'))} {key(autoscaler)}",
             field=f"spec.{field}.apiVersion",
         )

@@ -31,7 +31,7 @@ _APPLIED_WITH_WARNINGS = "All resources are applied, with warnings: "
 _WITH_WARNINGS = "; applied with warnings: "
 _IS_IGNORED = "ManagedResource is marked to be ignored."
 _READING_REFUSED = re.compile(r'" cannot (?:get|list|watch) resource "')
-_MANUAL = " Left to be done by hand: "
+_MANUAL = " Do manually: "
 _MANUAL_SHOWN = 5
 
 

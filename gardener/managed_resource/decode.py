@@ -159,7 +159,7 @@ class _Decoding:
     def _unfolds_to_more(self) -> DialectError:
         total = self._limits.total_bytes
         return DialectError(
-            f"the Secrets of a ManagedResource unfold to more than {total} bytes; use several ManagedResources"
+            f"the uncompressed Secrets of a ManagedResource have more than {total} bytes; use several ManagedResources"
         )
 
     def _add(self, secret: Key, data_key: str, index: int, document: Any) -> None:
@@ -204,7 +204,7 @@ def decompress(data: bytes, *, limit: int) -> bytes:
     content = io.BytesIO()  # returns its content without a copy
     for part in _decompressed(data):
         if content.getbuffer().nbytes + len(part) > limit:
-            raise TooLongError(f"the content is longer than {limit} bytes")
+            raise TooLongError(f"the content is larger than {limit} bytes")
         content.write(part)
     return content.getvalue()
 
@@ -218,14 +218,16 @@ def _decompressed(data: bytes) -> Iterator[bytes]:
             yield part
             part = b"" if decoder.is_finished() else decoder.process(b"", output_buffer_limit=_STEP)
     except brotli.error as error:
-        raise DialectError("the value is no Brotli stream, which the suffix '.br' of its key says") from error
+        raise DialectError(
+            "the value is not a Brotli stream, although its key has the suffix '.br'; correct one of the two"
+        ) from error
     if not decoder.is_finished():
         raise DialectError("the Brotli stream is truncated")
 
 
 def _too_large() -> DialectError:
     return DialectError(
-        f"the document is longer than {LARGEST_DOCUMENT} bytes, and API servers accept objects of up to "
+        f"the document is larger than {LARGEST_DOCUMENT} bytes, but API servers accept objects of up to "
         f"{LARGEST_OBJECT}; divide the object"
     )
 
@@ -439,7 +441,7 @@ def _integer(text: str) -> float:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _JSON = json.JSONDecoder(

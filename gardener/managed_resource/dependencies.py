@@ -56,13 +56,13 @@ class Dependencies:
             return cls()
         own = key(managed_resource)
         if len(text) > _LONGEST:
-            detail = f"{len(text)} characters, of which there may be {_LONGEST} at most"
+            detail = f"{len(text)} characters exceed the limit of {_LONGEST}"
             return cls(problems=(invalid(_ANNOTATION, _shown(text), detail),))
         entries = [entry for each in text.split(",") if (entry := each.strip())]
         found: list[Dependency] = []
         problems: list[FieldError] = []
         if len(entries) > MOST:
-            detail = f"{len(entries)} dependencies, of which there may be {MOST} at most; group what they stand for"
+            detail = f"{len(entries)} dependencies exceed the limit of {MOST}; group them"
             problems.append(invalid(_ANNOTATION, _shown(text), detail))
         for entry in entries[:MOST]:
             dependency = (_parse if len(entry) <= _LONGEST_ENTRY else _parse.__wrapped__)(entry, own.namespace)
@@ -72,8 +72,8 @@ class Dependencies:
                 problems.append(invalid(_ANNOTATION, _shown(entry), "a ManagedResource can't depend on itself"))
             elif dependency.name.namespace != own.namespace and not is_permitted(dependency.name.namespace):
                 detail = (
-                    f'"{_shown(entry)}" is in another namespace, which neither is watched nor allowed by '
-                    "controllers.managedResource.restrictions.dependencies; take it out, or have that setting changed"
+                    f'"{_shown(entry)}" is in another namespace, which is neither watched nor allowed by '
+                    "controllers.managedResource.restrictions.dependencies; remove it, or have that setting changed"
                 )
                 problems.append(forbidden(_ANNOTATION, detail))
             else:
@@ -119,7 +119,7 @@ def unmet(dependency: Dependency, found: Object | None, *, checksum: str | None 
         checksum: of the present data of its Secrets, if known.
     """
     if found is None:
-        return "does not exist; create it, or take it out of the annotation"
+        return "does not exist; create it, or remove it from the annotation"
     if is_deleting(found):
         return "is being deleted"
     status = found.get("status") or {}

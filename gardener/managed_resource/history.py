@@ -222,7 +222,7 @@ def revision_secret(
         notes[CHANGE_CAUSE] = cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_LONGEST_CAUSE]}…"
     fits = len(value) <= LARGEST_SECRET
     if not fits:
-        notes[keys.NOT_KEPT] = f"it has {len(value)} bytes when compressed, and a Secret holds {LARGEST_SECRET}"
+        notes[keys.NOT_KEPT] = f"it has {len(value)} bytes when compressed, but a Secret holds at most {LARGEST_SECRET}"
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -142,19 +142,19 @@ def _pointer_problems(path: str, pointer: Any) -> Iterator[FieldError]:
     if not isinstance(pointer, str) or not pointer.startswith("/") or pointer == "/":
         yield invalid(path, shown, "must be a JSON pointer to a field, such as /spec/replicas")
     elif len(pointer) > _LONGEST:
-        yield invalid(path, shown, f"may have {_LONGEST} characters at most")
+        yield invalid(path, shown, f"may have at most {_LONGEST} characters")
     elif _BAD_ESCAPE.search(pointer):
-        yield invalid(path, shown, "a ~ in a name is written ~0, a / is written ~1")
+        yield invalid(path, shown, "write ~0 for a ~ in a name, ~1 for a /")
     elif not all(steps := _steps(pointer)):
-        yield invalid(path, shown, "may have no empty step; a / in a name is written ~1")
+        yield invalid(path, shown, "may not have empty steps; write ~1 for a / in a name")
     elif steps[0] in _IDENTITY:
-        yield forbidden(path, f'"{shown}" says which object it is')
+        yield forbidden(path, f'"{shown}" identifies the object; remove the pointer')
     elif steps[0] == "status":
-        yield forbidden(path, f'"{shown}" is never written; take the pointer out')
+        yield forbidden(path, f'"{shown}" is never written; remove the pointer')
     elif steps[0] == "metadata" and (len(steps) != 3 or steps[1] not in _OTHERS_MAY_SET):
-        yield forbidden(path, f'"{shown}": of the metadata, single labels and annotations only')
+        yield forbidden(path, f'"{shown}": only single labels and annotations of the metadata are supported')
     elif steps[0] == "metadata" and steps[2].startswith(f"{keys.GROUP}/"):
-        yield forbidden(path, f'"{shown}" instructs the agent what to do with the object')
+        yield forbidden(path, f'"{shown}" is an instruction to the agent; remove the pointer')
 
 
 def _steps(pointer: str) -> Pointer:
@@ -162,7 +162,7 @@ def _steps(pointer: str) -> Pointer:
 
 
 def _too_many(path: str, what: str, found: int, most: int) -> FieldError:
-    return invalid(path, str(found), f"there may be {most} {what} at most")
+    return invalid(path, str(found), f"at most {most} {what} are allowed")
 
 
 def _shown(text: str) -> str:

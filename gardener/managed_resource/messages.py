@@ -53,13 +53,13 @@ def kept_text(awaited: str, *, more: int, timeout: str) -> str:
 
 def held_by_text(held_by: str) -> str:
     """Reason of the wait for an object with finalizers of others."""
-    return f"{held_by}; take that off its finalizers if no controller is left to do so"
+    return f"{held_by}; remove it from its finalizers if no controller does"
 
 
 def definition_kept_text(awaited: str, *, more: int, timeout: str) -> str:
     """Reason why a CustomResourceDefinition stays for now, by the first object that is removed before it."""
     others = f" and {more} more are" if more else " is"
-    return f"kept for at most {timeout}, until {awaited}{others} gone, since CustomResourceDefinitions go last"
+    return f"kept for at most {timeout}, until {awaited}{others} gone, since CustomResourceDefinitions are deleted last"
 
 
 def apply_error_text(resource: str, error: str) -> str:
@@ -76,7 +76,8 @@ def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
     remedy = "remove it from one of the two"
     if not is_certain:
         remedy += (
-            ", or take its annotation origin off if that ManagedResource is gone, since this agent may not read it"
+            ", or remove its annotation origin if that ManagedResource no longer exists, since this agent may not "
+            "read it"
         )
     return f'object "{resource}" is held by ManagedResource {holder}; {remedy}'
 
@@ -84,35 +85,32 @@ def held_text(resource: str, holder: str, *, is_certain: bool) -> str:
 def taken_back_text(resource: str, holder: str) -> str:
     """Text about an object that was taken over, and then taken back by its previous owner, which is unknown."""
     return (
-        f'object "{resource}" is held by ManagedResource {holder}, whose agent has taken it back, and which this agent '
-        "can't see; remove it from one of the two, or take its annotation origin off if that ManagedResource is gone"
+        f'object "{resource}" is held by ManagedResource {holder}, which has taken it back, but is not visible to this '
+        "agent; remove it from one of the two, or remove its annotation origin if that ManagedResource no longer exists"
     )
 
 
 def left_to_unknown_text(resource: str, holder: str) -> str:
     """Text about an object that is not wanted any more, and that an unknown owner has taken over."""
     return (
-        f'object "{resource}" is left as it is, since an agent has made it that of ManagedResource {holder}, which '
-        "can't be seen here; delete it if that ManagedResource does not exist"
+        f'object "{resource}" is kept, since an agent has assigned it to ManagedResource {holder}, which is not '
+        "visible here; delete it if that ManagedResource does not exist"
     )
 
 
 def kept_by_live_text(resource: str, mark: str) -> str:
     """Text about an object that is not wanted any more, and stays because of a mark on it."""
-    return (
-        f'object "{resource}" is left as it is, since {mark} was set on it, which its manifest does not have; '
-        "delete it if it is to go"
-    )
+    return f'object "{resource}" is kept, since it has {mark}, which its manifest lacks; delete it if it is obsolete'
 
 
 def about_to_take_text(claimant: str, *, timeout: str) -> str:
     """Reason why an object is not deleted yet: another ManagedResource wants it."""
-    return f"ManagedResource {claimant} is about to take it over; if that has not within {timeout}, it is deleted"
+    return f"ManagedResource {claimant} is about to take it over; otherwise it is deleted after {timeout}"
 
 
 def handed_over_text(claimant: str, *, timeout: str) -> str:
     """The same, if nothing keeps the other ManagedResource from taking it any more."""
-    return f"ManagedResource {claimant} was given it; if that has not taken it over within {timeout}, it is deleted"
+    return f"ManagedResource {claimant} is its new owner; unless that takes it over within {timeout}, it is deleted"
 
 
 def exists_text(resource: str, refused_by: str) -> str:
@@ -123,7 +121,7 @@ def exists_text(resource: str, refused_by: str) -> str:
 
 def restricted_text(resource: str, reason: str) -> str:
     """Text about an object that may not be written."""
-    return apply_error_text(resource, f"{reason}; take the object out, or have that setting changed")
+    return apply_error_text(resource, f"{reason}; remove the object, or have that setting changed")
 
 
 def strict_text(dropped: Sequence[str]) -> str:
@@ -135,13 +133,13 @@ def too_many_text(objects: int, size: int, error: str) -> str:
     """Text about a status that can't be stored; `size` is that of its lists, in bytes."""
     return (
         f"the list of its {objects} objects takes {size >> 10} KiB, more than the API server stores in a status "
-        f"({error}); divide the objects among several ManagedResources, or take large annotations off them"
+        f"({error}); divide the objects among several ManagedResources, or remove large annotations from them"
     )
 
 
 def not_removed_text(resource: str, reason: str) -> str:
     """Text about an object that may not be removed."""
-    remedy = "have that changed, or the object kept (annotation keep-object on it, or spec.keepObjects)"
+    remedy = "have that changed, or keep the object (by its annotation keep-object, or spec.keepObjects)"
     return pending_text(resource, reason=f"{reason}; {remedy}")
 
 
@@ -159,8 +157,8 @@ def dependants_message(dependants: Sequence[str]) -> str:
     """Message of a ManagedResource that is deleted and may not remove its objects yet."""
     return (
         "Waiting until the objects of all ManagedResources that depend on it are removed: "
-        f"{_joined(sorted(dependants), ', ')}; "
-        f"delete these, or take this one out of their annotation {keys.DEPENDS_ON}"
+        f"{_joined(sorted(dependants), ', ')}; delete these, or remove this one from their annotation "
+        f"{keys.DEPENDS_ON}"
     )
 
 
@@ -180,8 +178,8 @@ def refusal_message(problems: Iterable[object]) -> str:
 
 def cycle_message(cycle: Sequence[str]) -> str:
     return (
-        f"nothing is written or deleted: ManagedResources depend on each other: {_joined(cycle, ' -> ')}; "
-        f"take one of them out of an annotation {keys.DEPENDS_ON}"
+        f"nothing is written or deleted: ManagedResources depend on each other: {_joined(cycle, ' -> ')}; remove one "
+        f"of them from an annotation {keys.DEPENDS_ON}"
     )
 
 

@@ -128,7 +128,7 @@ def data_of(secret: Object) -> tuple[Key, Mapping[str, bytes]]:
     try:
         return key(secret), {name: base64.b64decode(value) for name, value in (secret.get("data") or {}).items()}
     except binascii.Error as error:
-        raise KubeError(f"the API server sent a Secret whose data is no base64: {error}") from error
+        raise KubeError(f"the API server returned a Secret with invalid base64: {error}") from error
 
 
 def plan(
@@ -273,5 +273,5 @@ def _wanted(
 def _too_large(size: int, item: Decoded) -> str:
     place = f"it is in '{item.data_key}' of secret '{item.secret}'"
     if size > LARGEST_OBJECT:
-        return f"the object has {size} bytes, and API servers accept {LARGEST_OBJECT} at most; divide it; {place}"
+        return f"the object has {size} bytes, but API servers accept at most {LARGEST_OBJECT}; divide it; {place}"
     return f"the objects have more than {_MOST_PLANNED} bytes together; use several ManagedResources; {place}"

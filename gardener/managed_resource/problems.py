@@ -19,7 +19,7 @@ def problem_of(obj: Object) -> str:
         if not value:
             return f"the manifest has no {field}{_misspelt(field, obj)}"
     if api_version.count("/") > 1:
-        return f'"{api_version}" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
+        return f'"{api_version}" is not a valid apiVersion; write <group>/<version>, or <version> for the core group'
     if metadata(obj).get("name"):
         return ""
     if metadata(obj).get("generateName"):

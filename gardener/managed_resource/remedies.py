@@ -55,10 +55,9 @@ def _case(pattern: str, remedy: str | Callable[[re.Match[str]], str]) -> _Case:
 
 
 _REPLACE = (
-    "undo the change of {path}, or have the object deleted and created anew by the annotation "
-    f"{keys.DELETE_ON_INVALID_UPDATE}"
+    f"undo the change of {{path}}, or have the object recreated by the annotation {keys.DELETE_ON_INVALID_UPDATE}"
 )
-_FREE = "take {path} out, so that a free one is chosen, or write one that no other port or Service has"
+_FREE = "remove {path} to get a free one, or set one that no other port or Service has"
 _IMMUTABLE = (
     r"\b(?:is )?immutable\b|updates to statefulset spec for fields other than"
     r"|(?:pod|node) updates may not change \w+|may not change once set|cannot change roleRef"
@@ -74,7 +73,7 @@ def _immutable_by_admission(found: re.Match[str]) -> str:
     if found["invalid"]:
         return _REPLACE.format(path="the field")
     return (
-        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        "undo the change of the field, or delete the object, which is then recreated (the annotation "
         f"{keys.DELETE_ON_INVALID_UPDATE} needs the answer Invalid)"
     )
 
@@ -87,48 +86,50 @@ _CASES = (
     ),
     _case(
         r'admission webhook "(?P<name>[^"]+)" denied the request',
-        "change what the webhook {name} objects to, or ask those who run it",
+        "change the field that the webhook {name} rejects, or contact its operator",
     ),
     _case(
         r'fail(?:ed|ing) (?:to call|calling) webhook "(?P<name>[^"]+)"',
-        "see to it that the server of the webhook {name} can be reached, and its certificate is good",
+        "check that the server of the webhook {name} is reachable and its certificate valid",
     ),
     _case(
         r"ValidatingAdmissionPolicy '(?P<name>[^']+)' with binding '[^']+' denied request",
-        "change what the ValidatingAdmissionPolicy {name} objects to, or have its binding changed",
+        "change the field that the ValidatingAdmissionPolicy {name} rejects, or have its binding changed",
     ),
     _case(
         r"exceeded quota: (?P<name>[^,]+), requested",
-        "raise the ResourceQuota {name}, or ask for less",
+        "raise the ResourceQuota {name}, or request less",
     ),
     _case(
         r"failed quota: (?P<name>[^:]+): must specify",
-        "set the requests and limits that the message names, or have a LimitRange set them: "
-        "the ResourceQuota {name} demands them",
+        "set the requests and limits in the message, or have a LimitRange set them; the ResourceQuota {name} requires "
+        "them",
     ),
     _case(
         r'(?:would violate|violates) PodSecurity "(?P<level>[^":]+)',
-        "set the fields of securityContext that the message names, or lower the level {level} of that Namespace "
+        "set the fields of securityContext in the message, or lower the level {level} of that Namespace "
         "(labels pod-security.kubernetes.io/…)",
     ),
     _case(
         r"(?:maximum|minimum) (?P<resource>\S+) usage per (?P<type>Container|Pod|PersistentVolumeClaim) is",
-        "keep to the LimitRange of that namespace with {resource} in the resources of each {type}, or have it changed",
+        "set {resource} in the resources of each {type} within the LimitRange of the namespace, or have the "
+        "LimitRange changed",
     ),
     _case(
         r'user "(?P<user>[^"]+)" \(groups=.*?\) is attempting to grant RBAC permissions not currently held',
-        "a user cannot grant what it lacks: give {user} these permissions, or the verbs escalate and bind",
+        "a user can only grant permissions that it has; give {user} these permissions, or the verbs escalate and bind",
     ),
     _case(
         r"must have cluster-admin privileges to use (?:the|an) aggregationRule",
-        "a user cannot grant what it lacks: take the aggregationRule out, or give the verb escalate on clusterroles",
+        "a user can only grant permissions that it has; remove the aggregationRule, or grant the verb escalate on "
+        "clusterroles",
     ),
     _case(
         r'User "(?P<user>[^"]+)" cannot (?P<verb>\S+) resource "(?P<plural>[^"]+)"'
         r'(?: in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<namespace>[^"]+)")?',
         _permission,
     ),
-    _case(r"because it is being terminated", "wait until that Namespace is gone; it is created anew then"),
+    _case(r"because it is being terminated", "wait until that Namespace is deleted; it is recreated then"),
     _case(r'no matches for kind "[^"]+" in version "[^"]+"; (?P<remedy>[^\]]+)', "{remedy}"),
     _case(
         r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"',
@@ -136,32 +137,32 @@ _CASES = (
     ),
     _case(
         r'(?:unknown|duplicate) field "(?P<path>[^"]+)"',
-        "correct the name of the field {path}, or take it out; newer versions of Kubernetes may know it",
+        "correct the name of the field {path}, or remove it; newer versions of Kubernetes may have it",
     ),
     _case(r'field "(?P<path>[^"]+)" is not changed: .*?, so (?P<remedy>[^;]+)', "{path}: {remedy}"),
     _case(
         r'field "(?P<path>[^"]+)" was not stored',
-        "take the field {path} out, or have it enabled in that cluster (feature gates, webhooks that remove it)",
+        "remove the field {path}, or have it enabled in the cluster (feature gates, webhooks that remove it)",
     ),
     _case(
         r"cannot unmarshal \S+ into Go struct field [^.\s]+\.(?P<path>\S+) of type ",
-        "correct the type of {path}: texts are quoted, numbers and booleans are not",
+        "correct the type of {path}; quote strings, but not numbers and booleans",
     ),
     _case(r"^.{,500}?Secret in version .*illegal base64", "write data in base64, or plain text in stringData"),
     _case(r"^.{,500}?ConfigMap in version .*illegal base64", "write binaryData in base64, or plain text in data"),
     _case(
         r"resourceVersion should not be set on objects to be created|strconv\.ParseUint: parsing ",
-        "take metadata.resourceVersion out of the manifest",
+        "remove metadata.resourceVersion from the manifest",
     ),
-    _case(r"Precondition failed: UID in precondition", "take metadata.uid out of the manifest, if it has one"),
+    _case(r"Precondition failed: UID in precondition", "remove metadata.uid from the manifest, if set"),
     _case(
         r"failed to allocate requested HealthCheck NodePort",
-        "take spec.healthCheckNodePort out, so that a free port is chosen, or write one that no other Service has",
+        "remove spec.healthCheckNodePort to get a free port, or set one that no other Service has",
     ),
     _case(r"^(?!.{,500}is invalid: ).*duplicate nodePort", f"{_FREE.format(path='spec.ports[*].nodePort')}"),
     _case(
         r"conversion webhook for (?P<kind>[^:]*(?:, Kind=)?\S+) failed",
-        "see to it that the server of spec.conversion.webhook of the CustomResourceDefinition can be reached ({kind})",
+        "check that the server of spec.conversion.webhook of the CustomResourceDefinition is reachable ({kind})",
     ),
     _case(
         r'namespaces "(?P<name>[^"]+)" not found',
@@ -177,10 +178,10 @@ _CASES = (
     ),
     _case(
         r"is deprecated in v\S+, unavailable in v(?P<version>[\d.]+)",
-        "write another apiVersion before the cluster is upgraded to Kubernetes {version}",
+        "use another apiVersion before the cluster is upgraded to Kubernetes {version}",
     ),
-    _case(r"is held by ManagedResource", "take the object out of one of the two ManagedResources"),
-    _case(r"ause of 'invalid' update error", "nothing: the object is created anew"),
+    _case(r"is held by ManagedResource", "remove the object from one of the two ManagedResources"),
+    _case(r"ause of 'invalid' update error", "wait: the object is recreated"),
 )
 
 
@@ -200,17 +201,17 @@ _BY_DETAIL = tuple(
         (_IMMUTABLE, _REPLACE),
         (
             r"may only be (?:used|set) when `type` is '(?P<type>\w+)' and `externalTrafficPolicy` is '(?P<policy>\w+)'",
-            "take {path} out, or set spec.type to {type} and spec.externalTrafficPolicy to {policy}",
+            "remove {path}, or set spec.type to {type} and spec.externalTrafficPolicy to {policy}",
         ),
         (
             r"may only be (?:used|set) when `type` is '(?P<type>\w+)'",
-            "take {path} out, or set spec.type to {type}",
+            "remove {path}, or set spec.type to {type}",
         ),
         (
             r"may not be (?:used|set) when `type` is 'ClusterIP'|externally-accessible services|on NodePort and Load",
-            "take {path} out, or set spec.type to NodePort or LoadBalancer",
+            "remove {path}, or set spec.type to NodePort or LoadBalancer",
         ),
-        (r"may not be (?:used|set) when `type` is '(?P<type>\w+)'", "take {path} out, or {type} out of spec.type"),
+        (r"may not be (?:used|set) when `type` is '(?P<type>\w+)'", "remove {path}, or {type} from spec.type"),
         (r"already allocated|duplicate nodePort", _FREE),
         (
             r"(?P<version>\S+) was previously a storage version, and must remain in spec.versions",
@@ -221,17 +222,17 @@ _BY_DETAIL = tuple(
         ),
         (
             r"not in the valid range|does not match the current range",
-            "take {path} out, so that a valid one is chosen, or write one of the valid range",
+            "remove {path} to get a valid one, or set one of the valid range",
         ),
         (r"`selector` does not match template `labels`", "give {path} all labels of spec.selector"),
     )
 )
 _BY_TYPE = {
     "Required value": "add {path}",
-    "Duplicate value": "take {path} out, or give it another value: there are two of it",
-    "Not found": "correct {path}: nothing in the manifest has that name",
+    "Duplicate value": "remove {path}, or set another value; it occurs twice",
+    "Not found": "correct {path}: no object of the manifest has that name",
     "Unsupported value": "set {path} to one of the supported values",
-    "Forbidden": "take {path} out, or change what forbids it",
+    "Forbidden": "remove {path}, or change the field that forbids it",
     "Too long": "shorten {path}",
     "Too many": "shorten {path}",
 }
@@ -338,11 +339,11 @@ def _by_type(error: Exception) -> str:
             fields = [path for cause in error.causes if (path := str(cause.get("field") or "")) not in {"", _WHOLE}]
             return f"correct {_shortened(list(dict.fromkeys(fields)))}" if fields else ""
         case NotReady():
-            return "wait: admission of that API server has begun a moment ago"
+            return "wait: admission of that API server has just started"
         case TooManyRequests():
-            return "wait: that API server has too much to do"
+            return "wait: that API server is overloaded"
         case ApiError() if error.status >= 500 and (error.status > 500 or _OF_SERVERS.search(str(error))):
-            return "look at the log of that API server if it lasts"
+            return "check the log of that API server if the error persists"
     return ""
 
 
@@ -378,8 +379,8 @@ def unserved_remedy(api_version: str, kind: str, served: Sequence[Resource]) -> 
             version = f" of {meant.api_version}" if meant.api_version != api_version else ""
             return f"did you mean {meant.kind}{version}?"
     if group in BUILT_IN_GROUPS:
-        return "this version of Kubernetes does not serve it: take it out, or use a version of its API that is served"
-    return "install the CustomResourceDefinition of that kind; the agent sees it at once"
+        return "this version of Kubernetes does not serve it; remove it, or use a served version of its API"
+    return "install the CustomResourceDefinition of that kind; the agent notices it at once"
 
 
 def _meant(kind: str, candidates: Iterable[Resource]) -> Resource | None:

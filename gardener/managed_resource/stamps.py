@@ -78,7 +78,7 @@ def inject_labels(
         if not isinstance(claims, list):
             raise InjectionError("spec.volumeClaimTemplates is not a list")
         if len(claims) * sum(len(name) + len(text) for name, text in labels.items()) > longest:
-            raise InjectionError("there are too many spec.volumeClaimTemplates")
+            raise InjectionError("too many spec.volumeClaimTemplates")
         changed["volumeClaimTemplates"] = [
             _labelled(_mapping(claim, path := f"spec.volumeClaimTemplates[{i}]"), labels, f"{path}.")
             for i, claim in enumerate(claims)

@@ -13,10 +13,11 @@ from gardener.overview.states import ResourceState, manual_steps, state_of, with
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
-    conditions.CANNOT_READ: "create the Secret, or correct spec.secretRefs; nothing is applied or removed until then",
-    conditions.DECODING_FAILED: "correct the document that the message names: kubectl mr decode shows it; "
-    "nothing is removed until then",
-    conditions.RELEASE_FAILED: "see the error; usually the agent lacks a permission",
+    conditions.CANNOT_READ: "create the Secret, or correct spec.secretRefs; no objects are applied or removed until "
+    "then",
+    conditions.DECODING_FAILED: "correct the document in the message (kubectl mr decode shows it); no objects are "
+    "removed until then",
+    conditions.RELEASE_FAILED: "see the error; usually, grant the agent the missing permission",
 }
 
 
@@ -26,17 +27,17 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     state = state_of(managed_resource)
     advice: list[str] = []
     if state is ResourceState.SUSPENDED:
-        advice.append(f"when the work is done: kubectl mr resume {name}")
+        advice.append(f"to resume: kubectl mr resume {name}")
     elif state is ResourceState.PENDING:
-        advice.append("kubectl mr check shows whether an agent runs; it must be of the same class")
+        advice.append("kubectl mr check shows whether an agent of the same class runs")
     elif state is ResourceState.FAILED:
         advice += _of_failure(managed_resource)
     if is_deleting(managed_resource):
         advice += _of_deletion(managed_resource, found)
     elif state is not ResourceState.FAILED and found and all(live.status.health is Health.MISSING for live in found):
         advice.append(
-            "none of the objects is in this cluster: if they are applied to another one, name its kubeconfig "
-            "by --target-kubeconfig"
+            "none of the objects exists in this cluster; if they are applied to another one, set its kubeconfig by "
+            "--target-kubeconfig"
         )
     advice += remedies_of_warnings(warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {}))
     advice += filter(None, [manual_steps(managed_resource)])
@@ -55,12 +56,12 @@ def _of_failure(managed_resource: Object) -> list[str]:
 def _of_deletion(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     advice = _of_failure(managed_resource)
     advice += [
-        f"{live.name} {live.status.message}: see to it that their owner works, or remove them"
+        f"{live.name} {live.status.message}: check the controller that owns them, or remove them"
         for live in found
         if live.object is not None and is_deleting(live.object) and finalizers(live.object)
     ]
     if not found and finalizers(managed_resource):
-        advice.append(f"it waits for {', '.join(finalizers(managed_resource))}: is that agent running?")
+        advice.append(f"it waits for {', '.join(finalizers(managed_resource))}: check whether that agent runs")
     if annotations(managed_resource).get(keys.OPERATION) == keys.OPERATION_WAIT_FOR_STATE:
-        advice.append(f"the annotation {keys.OPERATION}={keys.OPERATION_WAIT_FOR_STATE} holds it back")
+        advice.append(f"the annotation {keys.OPERATION}={keys.OPERATION_WAIT_FOR_STATE} delays it")
     return advice

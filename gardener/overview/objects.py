@@ -79,7 +79,7 @@ def health_status(obj: Object) -> HealthStatus:
 _KEPT = ("kept ", "waiting for at most ")
 _NEXT = f", {pending_text('').partition(chr(34))[0]}"
 """Separator between the reports of two objects."""
-FINISHED = HealthStatus(Health.COMPLETED, "it has finished, and its time to live is over")
+FINISHED = HealthStatus(Health.COMPLETED, "it has finished, and its time to live has expired")
 
 
 def as_reported(

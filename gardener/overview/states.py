@@ -77,14 +77,14 @@ def message_of(managed_resource: Object) -> str:
         case ResourceState.SUSPENDED:
             return suspension(managed_resource)
         case ResourceState.PENDING:
-            return "no agent has looked at it yet"
+            return "no agent has processed it yet"
         case ResourceState.READY:
             return "; ".join(filter(None, (warnings_of(managed_resource), manual_steps(managed_resource))))
         case ResourceState.UNHEALTHY:
             return _message(managed_resource, RESOURCES_HEALTHY)
         case ResourceState.PROGRESSING if status_of(managed_resource, RESOURCES_APPLIED) == "True":
             if _was_suspended(managed_resource):
-                return "no agent has looked at it since it was resumed"
+                return "no agent has processed it since it was resumed"
             if not is_observed(managed_resource):
                 return "the last change of its spec is not applied yet"
             waits_for = (
@@ -105,7 +105,7 @@ def warnings_of(managed_resource: Object) -> str:
 def manual_steps(managed_resource: Object) -> str:
     """Manual steps that its roll-out requires."""
     text = manual_steps_of(managed_resource)
-    return f"left to be done by hand: {text}" if text else ""
+    return f"do manually: {text}" if text else ""
 
 
 _FRAMES = (

@@ -137,7 +137,7 @@ def plugin_configuration(plugin: str, config: Any, *, kubeconfig: str = "") -> O
         UnusableFile: the configuration is not allowed, or not readable.
     """
     if kubeconfig and plugin not in CALLERS:
-        raise UnusableFile(f"{plugin} uses no kubeconfig; remove kubeconfigSecretName")
+        raise UnusableFile(f"{plugin} does not use a kubeconfig; remove kubeconfigSecretName")
     if not config and not kubeconfig:
         return {}
     if plugin not in _MODELS:
@@ -157,5 +157,5 @@ def plugin_configuration(plugin: str, config: Any, *, kubeconfig: str = "") -> O
 
 def _path(config: _ImagePolicy | _Webhooks, kubeconfig: str) -> str | None:
     if config.kubeConfigFile and not kubeconfig:
-        raise UnusableFile("kubeConfigFile must not be set; name a Secret in kubeconfigSecretName instead")
+        raise UnusableFile("kubeConfigFile must not be set; set kubeconfigSecretName to a Secret instead")
     return kubeconfig or None

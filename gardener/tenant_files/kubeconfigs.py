@@ -97,7 +97,7 @@ def _demand_names(field: str, names: list[str]) -> None:
     if len(names) > MOST_ENTRIES:
         raise UnusableFile(f"{field} has more than {MOST_ENTRIES} entries")
     if len(set(names)) < len(names):
-        raise UnusableFile(f"{field} has two entries of the same name")
+        raise UnusableFile(f"{field} has two entries with the same name; rename one")
 
 
 def _demand_cluster(cluster: _Cluster, where: str) -> None:
@@ -109,7 +109,7 @@ def _demand_cluster(cluster: _Cluster, where: str) -> None:
 
 def _demand_user(user: _User, where: str, token_files: Container[str]) -> None:
     if user.token_file is not None and user.token_file not in token_files:
-        raise UnusableFile(f"{where}.tokenFile must not name a file; put the token into the field token")
+        raise UnusableFile(f"{where}.tokenFile must not be set; put the token into the field token")
     _bytes(user.client_certificate_data or "", f"{where}.client-certificate-data")
     _bytes(user.client_key_data or "", f"{where}.client-key-data")
 

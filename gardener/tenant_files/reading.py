@@ -58,7 +58,7 @@ def decoded(content: bytes | str) -> Any:
     except DialectError as error:
         if budget.is_spent:
             raise UnusableFile(f"has more than {MOST_VALUES} values, counting what anchors expand to") from None
-        raise UnusableFile(f"is not readable as YAML: {_shown(str(error))}") from None
+        raise UnusableFile(f"is not valid YAML: {_shown(str(error))}") from None
 
 
 def model(value: Any, of: type[M]) -> M:

@@ -61,7 +61,7 @@ class ManagedKinds:
             index: the values under which `Part.by_index` finds an object.
         """
         if self._stores:
-            raise RuntimeError("all parts have to be there before the first watch")
+            raise RuntimeError("all parts must exist before the first watch")
         part = Part(self, number=len(self._parts), keep=keep, on_change=on_change, index=index)
         self._parts.append(part)
         return part

@@ -187,7 +187,7 @@ class ObjectSets:
         for resource in own.union(*self._watched.values()):
             if not self._live.is_listed(resource):
                 if resource in own:
-                    text = "what is not desired any more can't be removed: there is no list yet"
+                    text = "obsolete objects can't be removed before the first list"
                     changes.errors[resource.kind] = text
                 continue
             owned = [(name, each) for name, each in self._live.owned(resource, owner) if not each.has_marks]
@@ -290,7 +290,7 @@ class _Rules:
     def check(self, live: Object) -> None:
         found = annotations(live).get(self._marks.owner)
         if found != self._owner and (found or not self._marks.adopts):
-            whose = f'it is the one of "{found}"' if found else f"it exists without the annotation {self._marks.owner}"
+            whose = f'it belongs to "{found}"' if found else f"it exists without the annotation {self._marks.owner}"
             raise NotOursError(f'{whose}, so it is not written for "{self._owner}"; delete it, or set its annotation')
         if is_deleting(live):
             raise _BeingDeletedError

@@ -67,7 +67,7 @@ async def whole(method: str, path: str, response: Response) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if size > _LONGEST_ANSWER:
-            raise errors.AnswerTooLong(f'{method} "{path}": the answer is longer than {_LONGEST_ANSWER} bytes')
+            raise errors.AnswerTooLong(f'{method} "{path}": the response is larger than {_LONGEST_ANSWER} bytes')
     body = b"".join(chunks)
     if b'"Failure"' in body[:_LONGEST_STATUS] and b'"Status"' in body[:_LONGEST_STATUS]:
         with contextlib.suppress(orjson.JSONDecodeError):
@@ -100,9 +100,9 @@ def loads(body: bytes | memoryview) -> Object:
     try:
         loaded = _parsed(body)
     except orjson.JSONDecodeError as error:
-        raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
+        raise errors.NotUnderstood(f"the response is not valid JSON: {error}") from error
     if not isinstance(loaded, dict):
-        raise errors.NotUnderstood("the answer is no JSON object")
+        raise errors.NotUnderstood("the answer is not a JSON object")
     return loaded
 
 
@@ -126,7 +126,7 @@ async def _object(body: bytes | memoryview, *, yielding: Yielding | None = None)
         try:
             return await codec.salvaged(bytes(body), yielding=yielding)
         except codec.NotReadable as error:
-            raise errors.NotUnderstood(f"the answer is no JSON: {error}") from error
+            raise errors.NotUnderstood(f"the response is not valid JSON: {error}") from error
 
 
 # --- expected objects
@@ -148,13 +148,15 @@ async def check_deletion(resource: Resource, body: bytes, *, of_many: bool = Fal
         return
     kinds = {f"{resource.kind}List"} if of_many else {resource.kind}
     if answer.get("kind") not in kinds or answer.get("apiVersion") != resource.api_version:
-        raise errors.NotUnderstood(f"the answer to the deletion of {resource} is neither a Status nor an object")
+        raise errors.NotUnderstood(f"the response to the deletion of {resource} is neither a Status nor an object")
 
 
 def _demand_success(answer: Object) -> None:
     """Reject a Status of failure, regardless of the code of the answer. Raises NotUnderstood."""
     if answer.get("kind") == _STATUS and answer.get("status") == "Failure":
-        raise errors.NotUnderstood(f"the answer has the code of a success and says: {answer.get('message') or answer}")
+        raise errors.NotUnderstood(
+            f"the response has the code of a success, but reports: {answer.get('message') or answer}"
+        )
 
 
 def _demand_kind(resource: Resource, obj: Object, *, metadata_only: bool) -> None:
@@ -166,7 +168,7 @@ def _demand_kind(resource: Resource, obj: Object, *, metadata_only: bool) -> Non
         _name_after(resource, obj)
         return
     _demand_success(obj)
-    raise errors.NotUnderstood(f"the answer is no {resource.kind} of {resource.api_version}: {_shown(obj)}")
+    raise errors.NotUnderstood(f"the response is not a {resource.kind} of {resource.api_version}: {_shown(obj)}")
 
 
 def _shown(obj: Object) -> str:
@@ -192,7 +194,7 @@ async def list_of(
     await _demand_list(resource, page, other_kind, metadata_only=metadata_only)
     items = page["items"] = [] if page["items"] is None else page["items"]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise errors.NotUnderstood(f"a list of {resource} holds what is no object")
+        raise errors.NotUnderstood(f"a list of {resource} has an item that is not an object")
     for item in items:
         _name_after(resource, item)
     return page
@@ -210,10 +212,10 @@ async def _demand_list(
         _demand_success(page)
         may_differ = api_version == resource.api_version and resource.group not in BUILT_IN_GROUPS
         if not may_differ or other_kind is None or kind != await other_kind():
-            raise errors.NotUnderstood(f"the answer is no list of {resource}: {_shown(page)}")
+            raise errors.NotUnderstood(f"the response is not a list of {resource}: {_shown(page)}")
     about = metadata(page)
     if "items" not in page or (integer(about.get("remainingItemCount")) > 0 and not about.get("continue")):
-        raise errors.NotUnderstood(f"the answer is half a list of {resource}")
+        raise errors.NotUnderstood(f"the response is an incomplete list of {resource}")
 
 
 async def _page(body: bytes, *, managed_fields: bool) -> Object:
@@ -264,7 +266,7 @@ def _small_page(body: bytes, *, managed_fields: bool) -> Object:
 
 def _mapping(loaded: Any) -> Object:
     if not isinstance(loaded, dict):
-        raise errors.NotUnderstood("the answer is no JSON object")
+        raise errors.NotUnderstood("the answer is not a JSON object")
     return loaded
 
 
@@ -277,7 +279,7 @@ async def _list_parts(body: bytes, yielding: Yielding) -> tuple[Object, list[mem
     try:
         head, parts = await codec.list_parts(body, yielding)
     except codec.NotReadable as error:
-        raise errors.NotUnderstood(f"the answer is no JSON of a list: {error}") from error
+        raise errors.NotUnderstood(f"the response is not a list in JSON: {error}") from error
     return loads(head), parts
 
 

@@ -39,7 +39,7 @@ from kube.runtime.yielding import Yielding
 
 T = TypeVar("T")
 
-_LISTED_ANEW_SECONDS = 30.0
+_RELISTED_SECONDS = 30.0
 _NOT_NOW = frozenset({429, 502, 503, 504})
 _RESTART_SECONDS = 5.0
 _INDEXED = 1000
@@ -215,8 +215,8 @@ class Store(Generic[T]):
         except Exception as error:  # noqa: BLE001 - one object must not end the watch of all others
             if is_whole and (part := nesting_less(obj)) is not None:
                 return self._put(part, initial=initial)
-            known = "as it was before" if k in self._objects else "not at all"
-            log.error(f"An object can't be understood; it is known {known}", error=error, object=self._name(k))
+            known = "in its previous state" if k in self._objects else "not at all"
+            log.error(f"An object can't be parsed; cached {known}", error=error, object=self._name(k))
             self.unread[k] = version
             return k
         if is_whole:
@@ -224,7 +224,7 @@ class Store(Generic[T]):
         else:
             if k not in self.unread:
                 log.warning(
-                    "An object is read without its fields that nest too deeply or are no text or number",
+                    "Ignored fields of an object with too deep nesting or invalid values",
                     object=self._name(k),
                 )
             self.unread[k] = version
@@ -392,7 +392,7 @@ class Caches:
         self._unverified: set[Watcher] = set()
         self._verifying = asyncio.Lock()
         self._is_closed = False
-        self._listing_anew: list[Store[Any]] = []
+        self._relisting: list[Store[Any]] = []
         """Stores that have to be listed before anything is written, since versions went back."""
         self._listing_since = 0.0
         self._is_away_reported = False
@@ -407,7 +407,7 @@ class Caches:
 
         Only kinds that the API server stores itself count: the outage of another server must not block all writes.
         """
-        return bool(self._unverified) or self.history_rewound.is_set() or self._is_listing_anew()
+        return bool(self._unverified) or self.history_rewound.is_set() or self._is_relisting()
 
     async def verify(self) -> None:
         """Return when the stores are verified, as far as the API server knows.
@@ -422,10 +422,11 @@ class Caches:
             self._unverified -= unverified
             for watcher in unverified:
                 watcher.wake()
-        if self.history_rewound.is_set() or self._is_listing_anew():
+        if self.history_rewound.is_set() or self._is_relisting():
             # The decision to write was based on state that may be outdated.
             raise HistoryRewound(
-                "the cluster may have been restored from a backup; until it is read anew nothing is written"
+                "the cluster may have been restored from a backup; wait until it has been read again, no writes "
+                "until then"
             )
 
     def _mark_unverified(self, watcher: Watcher) -> None:
@@ -440,7 +441,8 @@ class Caches:
         if not _is_own(watcher.resource):
             return
         log.warning(
-            "The cluster may have been restored from a backup; all is listed anew", resource=str(watcher.resource)
+            "The cluster may have been restored from a backup; listing all objects again",
+            resource=str(watcher.resource),
         )
         self.history_rewound.set()
         self._on_history_rewound()
@@ -450,16 +452,16 @@ class Caches:
         """List all kinds again: until then, the known state may never have been."""
         if _is_own(watcher.resource):
             self._list_anew()
-            self._listing_anew = [running.store for running in self._running.values()]
+            self._relisting = [running.store for running in self._running.values()]
             self._listing_since = time.monotonic()
 
-    def _is_listing_anew(self) -> bool:
+    def _is_relisting(self) -> bool:
         """Whether lists are still outstanding; a kind that can't be listed must not block writes of others for ever."""
-        if self._listing_anew and time.monotonic() - self._listing_since < _LISTED_ANEW_SECONDS:
-            self._listing_anew = [store for store in self._listing_anew if not store.synced.is_set()]
+        if self._relisting and time.monotonic() - self._listing_since < _RELISTED_SECONDS:
+            self._relisting = [store for store in self._relisting if not store.synced.is_set()]
         else:
-            self._listing_anew = []
-        return bool(self._listing_anew)
+            self._relisting = []
+        return bool(self._relisting)
 
     def _list_anew(self) -> None:
         self._unverified.clear()
@@ -485,7 +487,7 @@ class Caches:
             resource = watcher.resource
             name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
             advice = remedy(error, f"list and watch {name}")
-            log.error("Objects may not be read; trying again", resource=name, error=str(error), remedy=advice)
+            log.error("Reading objects is forbidden; trying again", resource=name, error=str(error), remedy=advice)
 
     # --- stores
 
@@ -515,7 +517,7 @@ class Caches:
         if running.users == 0:
             del self._running[view]
             self._unverified.difference_update(running.watchers)
-            self._listing_anew = [store for store in self._listing_anew if store is not running.store]
+            self._relisting = [store for store in self._relisting if store is not running.store]
             await _stop(running.tasks)
 
     async def tried(self, view: View[Any], *, timeout: float) -> None:

@@ -162,7 +162,7 @@ class _InitialEvents:
                     await self._answered.wait()
         self._is_asked = True
         if self._is_refused:
-            raise errors.Invalid(422, message="the API server does not begin watches with all that there is")
+            raise errors.Invalid(422, message="the API server does not start watches with existing objects")
 
     def note(self, status: int) -> None:
         self._is_refused = status == _UNPROCESSABLE
@@ -727,5 +727,5 @@ def _place(resource: Resource, name: Key | str, subresource: str = "") -> tuple[
 def _one(name: str) -> str:
     """Name for a path to one object: an empty one is refused, since the path would be that of all objects."""
     if not name:
-        raise ValueError("an object without a name can't be asked for")
+        raise ValueError("cannot get an object without a name")
     return name

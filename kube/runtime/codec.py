@@ -111,7 +111,7 @@ async def salvaged(body: bytes, *, yielding: Yielding | None = None) -> InPart:
     except orjson.JSONDecodeError:
         loaded = _leniently(text)
     if not isinstance(loaded, dict):
-        raise NotReadable("it is no JSON object")
+        raise NotReadable("it is not a JSON object")
     meta = loaded.get("metadata")
     if isinstance(meta, dict) and _LEFT_OUT_JSON in orjson.dumps(meta.get("managedFields")):
         # The owners are known for all fields or for none.
@@ -172,7 +172,7 @@ def _finite(digits: str) -> float | str:
 
 
 async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memoryview]]:
-    """JSON of a list without its items, and that of each item. Raises NotReadable: it is no list of objects."""
+    """JSON of a list without its items, and that of each item. Raises NotReadable: it is not a list of objects."""
     view, items = memoryview(body), list[memoryview]()
     depth, first, last, begin = 0, -1, -1, 0
     async for at, is_opening in _brackets(body, yielding):
@@ -191,13 +191,13 @@ async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memor
             last = at
             break
     if last < 0:
-        raise NotReadable("it is no list")
+        raise NotReadable("it is not a list")
     return body[: first - 1] + b"null" + body[last + 1 :], items
 
 
 def _demand_nothing(body: bytes, begin: int, end: int) -> None:
     if _NOTHING.fullmatch(body, begin, end) is None:
-        raise NotReadable("it holds what is no object")
+        raise NotReadable("it has an item that is not an object")
 
 
 def dumps(body: Any) -> bytes:
@@ -205,11 +205,11 @@ def dumps(body: Any) -> bytes:
     try:
         data = orjson.dumps(body)
     except TypeError as error:
-        raise NotWritable(f"{_name(body)} can't be written: {error}; fields that nest deeply have to go") from error
+        raise NotWritable(f"{_name(body)} can't be written: {error}; remove deeply nested fields") from error
     if LEFT_OUT.encode() in data:
         raise NotWritable(
-            f"{_name(body)} can't be written, since it can't be read as a whole: "
-            "fields that nest deeply, and what is no number, have to go"
+            f"{_name(body)} can't be written, since it was not read completely; remove deeply nested fields and "
+            "invalid numbers"
         )
     return data
 

@@ -107,7 +107,7 @@ def _bearer(token: str) -> str:
     if not token:
         raise ValueError("the token is empty")
     if not (token.isascii() and token.isprintable()):
-        raise ValueError("the token has characters that no token has")
+        raise ValueError("the token has invalid characters")
     return f"Bearer {token}"
 
 
@@ -130,7 +130,7 @@ class Plugin:
             raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} failed: {error}") from error
         if header is None:
             self._configuration = None
-            raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} gave no token")
+            raise ConfigurationError(f"the plugin of the kubeconfig {self._kubeconfig} returned no token")
         return header
 
     async def _load(self) -> Any:
@@ -214,11 +214,11 @@ class Rotation:
         try:
             renewed = self._connection.reload()
         except ConfigurationError as error:
-            log.error("A file of the connection was changed and can't be used; going on as before", error=str(error))
+            log.error("A changed file of the connection is invalid; keeping the previous connection", error=str(error))
             return
         if renewed.server != self._connection.server:
             log.error(
-                "A kubeconfig names another server now; going on with the former one, until this process is restarted",
+                "A kubeconfig has another server now; using the previous one until this process restarts",
                 server=self._connection.server,
             )
             return
@@ -301,7 +301,7 @@ def connection_of_kubeconfig(content: bytes, *, origin: str) -> Connection:
     cluster, user = _chosen(document, where, None)
     for field, other in _FILES.items():
         if cluster.get(field) or user.get(field):
-            raise ConfigurationError(f"the kubeconfig {origin} names a file as {field}; put its content into {other}")
+            raise ConfigurationError(f"the kubeconfig {origin} has a file in {field}; put its content into {other}")
     return _connection(cluster, user, where, None)
 
 
@@ -310,14 +310,14 @@ def _chosen(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Cluster and user of a context."""
     if not (name := context or document.get("current-context") or ""):
-        raise ConfigurationError(f"the kubeconfig {path} says not which context to use; set current-context in it")
+        raise ConfigurationError(f"the kubeconfig {path} has no current context; set current-context in it")
     chosen = _named(document, "contexts", name, "context", path)
     cluster = _named(document, "clusters", chosen.get("cluster") or "", "cluster", path)
     user = _named(document, "users", chosen["user"], "user", path) if chosen.get("user") else {}
     for field, found in (("contexts", chosen), ("clusters", cluster), ("users", user)):
         _demand_texts(found, field, path)
     if not _is_url(_server(cluster)):
-        problem = f"names no server for cluster {chosen.get('cluster')!r}"
+        problem = f"has no server for cluster {chosen.get('cluster')!r}"
         raise ConfigurationError(f"the kubeconfig {path} {problem}; set its field server to https://HOST:PORT")
     if cluster.get("proxy-url"):
         raise ConfigurationError(f"the kubeconfig {path} has a proxy-url, which is not supported; remove it")
@@ -345,7 +345,7 @@ def _demand_texts(entry: Mapping[str, Any], field: str, path: Path) -> None:
     for name, value in entry.items():
         is_text = isinstance(value, str) or (name not in _CERTIFICATES and type(value) in {int, float})
         if name in _TEXTS and value is not None and not is_text:
-            raise ConfigurationError(f"the kubeconfig {path} has no text as {name} in {field}; put it into quotes")
+            raise ConfigurationError(f"the kubeconfig {path} needs a string for {name} in {field}; put it into quotes")
 
 
 def _is_url(server: str) -> bool:
@@ -447,7 +447,7 @@ def _trusting(authority: bytes | None) -> ssl.SSLContext:
         return ssl.create_default_context()
     if _CERTIFICATE not in authority:
         # An empty bundle must not count as none, which would mean the system's CAs.
-        raise ValueError("there is no certificate in it")
+        raise ValueError("it has no certificates")
     # There may be comments between certificates, in any language, and OpenSSL accepts only ASCII.
     return ssl.create_default_context(cadata=authority.decode("ascii", "ignore"))
 
@@ -464,7 +464,7 @@ def _decoded(fields: Mapping[str, Any], name: str) -> bytes:
     except ValueError:
         content = b""
     if not content:
-        raise ValueError(f"{name} is no base64; encode the PEM file with base64")
+        raise ValueError(f"{name} is not valid base64; encode the PEM file with base64")
     return content
 
 

@@ -212,7 +212,7 @@ class Controller:
                 self._regular.pop(key, None)
                 await self._process(key)
             except Exception:
-                log.exception("The outcome of a reconciliation could not be handled")
+                log.exception("Cannot process the result of a reconciliation")
                 self.queue.add_rate_limited(key)
             finally:
                 self.queue.done(key)
@@ -233,7 +233,7 @@ class Controller:
                 else None
             )
         except Exception:
-            log.exception("Cannot check whether a reconciliation is needless", controller=self.name)
+            log.exception("Cannot check whether a reconciliation is required", controller=self.name)
             return None
 
     def _look_again(self, key: Key, reported: RequeueAfter) -> None:
@@ -277,7 +277,7 @@ class Controller:
             return failure_of(RuntimeError("cancelled from within"))
         except Exception as error:  # noqa: BLE001 - no exception may end the worker
             if passing.gives_way and limit.expired():
-                log.info("Coming again later, since it only waits and other namespaces have no worker")
+                log.info("Retrying a waiting reconciliation later, to free a worker for other namespaces")
                 return RequeueAfter(_WAY_SECONDS, RESYNC)
             if limit.expired():
                 text = f"the reconciliation exceeded its time limit of {format_duration(self._time_limit)}"
@@ -302,7 +302,7 @@ class Controller:
                 self.queue.add_rate_limited(key)
             case Failure(is_conflict=True):
                 self._metrics.requeue.inc()
-                log.info("Reconciling again, since somebody else has written meanwhile", error=outcome.text)
+                log.info("Reconciling again after a concurrent write", error=outcome.text)
                 self.queue.add_rate_limited(key)
             case Failure():
                 self._count(outcome)

@@ -94,7 +94,7 @@ async def versions(read: Read, group: str) -> Sequence[str]:
         return ("v1",)
     answer = await read("/apis")
     if answer.get("kind") != "APIGroupList" or not answer.get("groups"):
-        raise Unreachable("the answer for /apis is no list of groups")
+        raise Unreachable("the response for /apis is not a list of groups")
     return [
         str(version["groupVersion"])
         for each in answer["groups"]
@@ -150,7 +150,7 @@ async def _document(read: Read, api_version: str) -> Sequence[Mapping[str, Any]]
     path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     answer = await read(path)
     if answer.get("kind") != "APIResourceList" or answer.get("groupVersion") != api_version:
-        raise Unreachable(f"the answer for {path} is no list of kinds")
+        raise Unreachable(f"the response for {path} is not a list of kinds")
     return answer.get("resources") or ()
 
 

@@ -313,12 +313,12 @@ class LeaderElector:
                         if is_release(event):
                             given_up.set()
             except Forbidden as error:
-                log.info("The leader lease may not be watched, only looked at", error=str(error))
+                log.info("Watching the leader lease is forbidden; polling it", error=str(error))
                 return
             except KubeError as error:
                 log.debug("The watch of the leader lease ended", lease=str(settings), error=str(error))
             except Exception:
-                log.exception("The watch of the leader lease met something unexpected", lease=str(settings))
+                log.exception("The watch of the leader lease failed unexpectedly", lease=str(settings))
             await asyncio.sleep(_WATCH_AGAIN_SECONDS)
 
     async def _keep_renewing(self) -> None:
@@ -337,16 +337,16 @@ class LeaderElector:
             async with asyncio.timeout(self._time_for_request()):
                 held = await self._take_or_renew()
         except Conflict:
-            log.info("Another candidate was quicker", lease=str(self._settings))
+            log.info("Another candidate acquired the leader lease first", lease=str(self._settings))
             return False
         except (KubeError, TimeoutError) as error:
-            text = str(error) or "no answer in time"
+            text = str(error) or "no response in time"
             advice = remedy(error, "get, create and update leases", namespace=self._settings.namespace)
             hint = {"remedy": advice} if advice else {}
-            log.error("The leader lease could not be read or written", lease=str(self._settings), error=text, **hint)
+            log.error("Cannot read or write the leader lease", lease=str(self._settings), error=text, **hint)
             return False
         except Exception:
-            log.exception("The leader election met something unexpected", lease=str(self._settings))
+            log.exception("The leader election failed unexpectedly", lease=str(self._settings))
             return False
         if held:
             self.tenure.renewed(started)
@@ -362,7 +362,7 @@ class LeaderElector:
             try:
                 await self._write_held()
             except ApiError as error:
-                log.info("The leader lease was changed by somebody else", lease=str(self._settings), error=str(error))
+                log.info("Another client changed the leader lease", lease=str(self._settings), error=str(error))
             else:
                 return True
         await self._read()
@@ -416,8 +416,8 @@ class LeaderElector:
                 spec = released_spec(self._lease["spec"], now=datetime.now(UTC))
                 await self._client.replace(LEASES, {**self._lease, "spec": spec})
         except (KubeError, TimeoutError) as error:
-            text = str(error) or "no answer in time"
-            log.error("The leader lease could not be released", lease=str(self._settings), error=text)
+            text = str(error) or "no response in time"
+            log.error("Cannot release the leader lease", lease=str(self._settings), error=text)
 
     def _record_event(self, what: str) -> None:
         if self._recorder is not None and self._lease is not None:

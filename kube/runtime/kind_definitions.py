@@ -56,7 +56,7 @@ async def defined_kinds(client: Client, group: str, *, known: Collection[Resourc
         if "." in group:
             found |= await _defined(client, group, {each.plural: each.kind for each in known})
     except Forbidden as error:
-        reason = f"whether kinds of {group} are gone is not known, since {error}; permit to list these"
+        reason = f"cannot determine whether kinds of {group} still exist, since {error}; grant the right to list these"
         raise Forbidden(error.status, message=reason, reason=error.reason, details=error.details) from error
     return found
 
@@ -71,7 +71,7 @@ async def _api_services(client: Client, group: str) -> list[tuple[str, str]]:
             raise
         return []  # an API server that never delegates to another one
     if answer.get("kind") != "APIServiceList":
-        raise Unreachable(f"the answer for {path} is no list of APIServices")
+        raise Unreachable(f"the response for {path} is not a list of APIServices")
     return [
         (str(metadata(each).get("name")), "/".join(filter(None, (group, str(spec(each).get("version"))))))
         for each in answer.get("items") or ()

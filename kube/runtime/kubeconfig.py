@@ -14,8 +14,8 @@ LARGEST_FILE = 4 << 20  # bytes
 
 
 _REMEDIES: dict[type[OSError], str] = {
-    FileNotFoundError: "there is no such file; mount it, or correct the path",
-    IsADirectoryError: "it is a directory; name the file in it",
+    FileNotFoundError: "the file does not exist; mount it, or correct the path",
+    IsADirectoryError: "it is a directory; use the path of a file in it",
     PermissionError: "this user may not read it; change its mode or owner, or fsGroup of the Pod",
 }
 
@@ -55,13 +55,13 @@ def parse_kubeconfig(content: bytes, *, origin: str, trusted: bool = False) -> d
         # PyYAML lets errors of values escape unchanged, such as those of `!!int x` and `!!timestamp x`.
         raise ConfigurationError(f"cannot read the kubeconfig {origin}: {_problem(error)}") from None
     if not isinstance(document, dict):
-        raise ConfigurationError(f"the kubeconfig {origin} is no mapping")
+        raise ConfigurationError(f"the kubeconfig {origin} is not a mapping")
     return document
 
 
 def _problem(error: Exception) -> str:
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    return f"it is not readable as YAML{f' (line {mark.line + 1})' if mark else ''}"
+    return f"it is not valid YAML{f' (line {mark.line + 1})' if mark else ''}"
 
 
 def find_entry(document: Mapping[str, Any], field: str, name: Any, inner: str) -> Object | None:

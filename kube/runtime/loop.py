@@ -385,7 +385,7 @@ class LateKinds:
                 return False
             except KubeError as error:
                 # Treating them as missing would discard the state that depends on them.
-                log.info("Asking again whether kinds are served", group=self._kinds[0].group, error=str(error))
+                log.info("Checking again whether kinds are served", group=self._kinds[0].group, error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return True

@@ -29,5 +29,5 @@ async def present(client: Client, store: Store[T], wanted: Key) -> T | None:
         for found in await client.list(view.resource, selection, form=view.form):
             store.observe(found)
         if wanted in store.unread and wanted not in store.all_keys():
-            raise NotUnderstood(f"{view.resource.kind} {wanted} exists, but can't be understood: correct it")
+            raise NotUnderstood(f"{view.resource.kind} {wanted} exists, but can't be parsed; correct it")
     return store.get(wanted)

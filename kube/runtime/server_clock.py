@@ -104,18 +104,18 @@ class ServerClock:
         behind = moment - own
         if abs(behind) > MOST:
             log.error(
-                "The clock of this machine and the API server's differ too much to believe either: deletions wait; "
-                "correct the wrong one",
+                "The clocks of this machine and of the API server differ too much; deletions are delayed; correct the "
+                "wrong clock",
                 seconds_behind=round(behind.total_seconds()),
             )
             return
         self._confirmations = 0
         if abs(behind) < TOLERANCE:
             self._known = (own, self._elapsed())
-            log.info("The clock of this machine agrees with the API server's again")
+            log.info("The clock of this machine matches that of the API server again")
             return
         self._known = (moment, self._elapsed())
         log.warning(
-            "The clock of this machine differs from the API server's, which counts; correct it",
+            "The clock of this machine differs from that of the API server, which is used; correct it",
             seconds_behind=round(behind.total_seconds()),
         )

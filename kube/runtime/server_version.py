@@ -9,5 +9,5 @@ async def server_version(client: Client) -> str:
     """Version of Kubernetes, such as `v1.30.5`."""
     version = text((await client.read("/version")).get("gitVersion"))
     if not version:
-        raise Unreachable("the answer to /version names no version, and is perhaps of a proxy")
+        raise Unreachable("the response to /version has no version, perhaps it is from a proxy")
     return version

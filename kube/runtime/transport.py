@@ -214,4 +214,4 @@ def _clock_remedy(error: Exception) -> str:
     """Advice if a certificate is not valid now. The own clock decides: without an answer, there is no other."""
     if getattr(error, "verify_code", None) not in _NOT_VALID_NOW:
         return ""
-    return f"; by the clock of this machine it is {format_time(utc_now())}: correct it, or else the certificate"
+    return f"; the clock of this machine is at {format_time(utc_now())}; correct it, or else the certificate"

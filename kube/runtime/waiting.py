@@ -28,7 +28,7 @@ Unready = Callable[[Object | None], str]
 """Condition that keeps an object, or None, from being ready; empty if there is none. An exception ends the waiting."""
 Report = Callable[[str], None]
 
-_UNKNOWN = "nothing is known of it yet"
+_UNKNOWN = "its state is not known yet"
 _NOT_DELETED = "it is not being deleted"
 _MOST_NAMED = 5
 _LOOK_SECONDS = 5.0
@@ -116,7 +116,7 @@ class Waiting:
                 except KubeError as error:
                     if or_gone or isinstance(error, Untrusted):
                         raise
-                    return f"the API server does not say whether it exists: {error}"
+                    return f"its existence can't be determined: {error}"
             if live is None and or_gone:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
@@ -190,7 +190,7 @@ class Waiting:
         async def reasons(store: Store[Object]) -> str:
             return named(store.values()) or named(await self._discovery.list_if_served(resource, selection))
 
-        what, view = f"what there is of {resource.kind}", _view(resource, selection)
+        what, view = f"the objects of {resource.kind}", _view(resource, selection)
         await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:

@@ -250,11 +250,11 @@ class Watcher:
             return  # it was started over meanwhile
         self._unverified = False
         if history is _History.REWOUND:
-            self._log.warning("The history of the cluster was rewound; listing anew")
+            self._log.warning("The history of the cluster was rewound; listing again")
             self.start_over()
             self._on_history_rewound(self)
         elif history is _History.OLDER_LIST:
-            self._log.warning("The versions of a list went back; listing anew")
+            self._log.warning("The resource version of a list went back; listing again")
             self.start_over()
             self._on_older_list(self)
         elif history is _History.UNKNOWN:
@@ -283,7 +283,7 @@ class Watcher:
                         return _History.REWOUND
         except (BadRequest, Gone) as error:
             # Its API server does not support the field selector, or has forgotten the past.
-            self._log.debug("What changed last does not show whether the history is the same", error=str(error))
+            self._log.debug("Cannot determine from the last change whether the history is the same", error=str(error))
         if await self._is_contradicted(seen):
             return _History.REWOUND
         return _History.OLDER_LIST if went_back else _History.UNKNOWN
@@ -444,7 +444,7 @@ class Watcher:
                     raise
                 await self._ask()
                 return
-            self._log.debug("What there is does not come in a stream, it is listed", error=str(error))
+            self._log.debug("The watch did not stream the existing objects; listing them", error=str(error))
 
     def _accept_initial(self, event: Object) -> Event | None:
         kind, obj = event.get("type"), event["object"]
@@ -498,7 +498,7 @@ class Watcher:
         finally:
             self._is_open = False
         if self._state == Watching(since) and loop.time() - began < 1:
-            raise Unreachable("the watch ended as soon as it had begun")
+            raise Unreachable("the watch ended immediately after its start")
 
     def _accept(self, event: Object) -> Event | None:
         kind, obj = event.get("type"), event["object"]

@@ -82,7 +82,7 @@ async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Garde
         return
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.netloc or parts.query or parts.fragment:
-        raise UserError(f"{url!r} is no address of a gardenlet", hint="such as http://localhost:2729")
+        raise UserError(f"{url!r} is not a valid address of a gardenlet", hint="such as http://localhost:2729")
     connection = Connection(server=url.rstrip("/"), tls=None, credentials=Fixed(), identity=(url,))
     async with PlainTransport(connection) as transport:
         yield Gardenlet(Client(transport, user_agent=_USER_AGENT))
@@ -104,8 +104,8 @@ async def _leader(client: Client) -> Object:
     name = holder.rpartition("_")[0]
     pod = await client.find(PODS, Key(_LEASE.namespace, name)) if name else None
     if pod is None:
-        hint = "ask its process: --gardenlet http://HOST:PORT, where it serves its metrics"
-        raise UserError(f"the gardenlet {holder} is no pod of this cluster", hint=hint)
+        hint = "connect to its process: --gardenlet http://HOST:PORT, where it serves its metrics"
+        raise UserError(f"the gardenlet {holder} is not a pod of this cluster", hint=hint)
     return pod
 
 

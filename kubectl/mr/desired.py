@@ -84,7 +84,7 @@ def values_of(secret: Object) -> dict[str, bytes]:
         values = {name: base64.b64decode(value, validate=True) for name, value in data.items()}
         return values | {name: text.encode() for name, text in texts.items()}
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"the data of Secret {key(secret)} is not what a Secret holds: texts, and base64") from error
+        raise UserError(f"the data of Secret {key(secret)} is not base64") from error
 
 
 def managed_by_of(managed_resource: Object) -> str:

@@ -44,9 +44,9 @@ async def read_kept(session: Session, managed_resource: Object, revision: Object
     secret = await session.source.client.get(SECRETS, name)
     if not any(each.number == number and each.is_kept_in(secret) for each in listed_in(managed_resource)):
         raise UserError(
-            f"Secret {name} does not hold what was kept as revision {number}: its digest is another one than in "
+            f"Secret {name} does not have the content of revision {number}: its digest differs from "
             f"status.{REVISIONS} of ManagedResource {key(managed_resource)}",
-            hint="somebody has replaced it; choose another revision with --to",
+            hint="another client has replaced it; choose another revision with --to",
         )
     return kept_in(secret)
 

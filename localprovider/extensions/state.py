@@ -101,7 +101,9 @@ class State:
             return self.buckets.make(path)
         where = self.buckets.path(path)
         if not self.buckets.has(path):
-            raise BucketAway(f"the backup bucket is away: directory {where} is missing; bring it back with what it had")
+            raise BucketAway(
+                f"the backup bucket is unavailable: directory {where} is missing; restore it with its content"
+            )
         return where
 
 

@@ -111,9 +111,7 @@ class Backups:
                 return ""
             case Empty(lost=lost):
                 if lost:
-                    reported = (
-                        "its data are lost, and it begins empty: it has no backups, as what it holds can be missed"
-                    )
+                    reported = "its data are lost, and it starts empty, since its data are not backed up"
                     self.recorder.event(etcd, "Warning", "DataLost", reported)
                 return ""
             case NotAtAll(reason=reason, lost=lost):

@@ -52,7 +52,7 @@ class CopyReconciler:
         except (BucketAway, KubeError, OSError, OutsideError) as error:
             await self._report(task, reported=str(error))
             return RequeueAfter(_SOON)
-        reported = "" if copied else f"there is no snapshot in {source.path}, so there is nothing to begin with"
+        reported = "" if copied else f"there is no snapshot in {source.path} to start with"
         await self._report(task, reported=reported)
         return RequeueAfter(_SOON) if reported else Done()
 
@@ -117,7 +117,7 @@ def _copy_one(source: Snapshot, target: Snapshot) -> None:
     with source.buckets.open(source.file) as old, target.buckets.replacing(target.file) as new:
         shutil.copyfileobj(old, new)
     if not _is_same(source, target):
-        raise OSError(f"{target.path} is not what {source.path} is")
+        raise OSError(f"{target.path} differs from {source.path}")
 
 
 def _is_same(source: Snapshot, target: Snapshot) -> bool:

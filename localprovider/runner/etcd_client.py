@@ -50,7 +50,7 @@ class EtcdClient:
                 answer.raise_for_status()
                 return int((await answer.json())["header"]["revision"])
         except (aiohttp.ClientError, OSError, TimeoutError, KeyError, ValueError) as error:
-            raise EtcdRefuses(f"{self.url} does not say its revision: {_reported(error)}") from error
+            raise EtcdRefuses(f"{self.url} does not report its revision: {_reported(error)}") from error
 
     async def snapshot(self, target: Snapshot) -> None:
         """Write a snapshot, completely or not at all.

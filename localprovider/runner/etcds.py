@@ -202,7 +202,7 @@ class EtcdReconciler:
         name = text(reference.get("name"))
         secret = self.secrets.get(Key(namespace, name))
         if secret is None:
-            raise MissingSource(f"Secret {name} is not there yet")
+            raise MissingSource(f"Secret {name} does not exist yet")
         if (content := content_of(SECRETS, secret).get(field)) is None:
             raise MissingSource(f"Secret {name} has no {field} yet")
         return File(f"{_CERTIFICATES}/{path}", content, is_fixed=True)

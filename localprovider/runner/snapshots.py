@@ -6,7 +6,7 @@ Each is complete: the output of etcd for a snapshot, with a checksum at its end,
 use.
 
 A directory is created with its first snapshot. So an empty one has lost its snapshots, and a missing directory of an
-entry means that the bucket is away.
+entry means that the bucket is unavailable.
 """
 
 import base64
@@ -146,7 +146,7 @@ class Directory:
         except (OSError, OutsideError) as error:
             problem = error.strerror if isinstance(error, OSError) else str(error)
             raise BucketAway(
-                f"the backup bucket is away: {self.path}: {problem}; nothing is begun without it, bring it back"
+                f"the backup bucket is unavailable: {self.path}: {problem}; it is required; restore it"
             ) from error
 
 
@@ -168,8 +168,8 @@ def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: st
     except (binascii.Error, UnicodeDecodeError):
         path = ""
     if not path:
-        reported = f"the backup bucket is away: Secret {name} is not there, or does not say its hostPath"
-        raise BucketAway(f"{reported}; the extension object BackupEntry makes it")
+        reported = f"the backup bucket is unavailable: Secret {name} does not exist, or lacks hostPath"
+        raise BucketAway(f"{reported}; the extension object BackupEntry creates it")
     entry, etcd = path.removeprefix(f"{buckets.root}/"), prefix.rpartition("/")[2]
     try:
         is_entry = entry != path and len(names_of(entry)) == _ENTRY_LEVELS and bool(names_of(etcd))
@@ -177,8 +177,8 @@ def directory_of(buckets: Confined, secret: Object | None, name: Key, prefix: st
         is_entry = False
     if not is_entry:
         raise BucketAway(
-            f"the backup bucket is away: hostPath of Secret {name} is no entry of a bucket in {buckets.root}; the "
-            "extension object BackupEntry makes it"
+            f"the backup bucket is unavailable: hostPath of Secret {name} is not an entry of a bucket in "
+            f"{buckets.root}; the extension object BackupEntry creates it"
         )
     return Directory(buckets, entry, etcd)
 

@@ -120,7 +120,7 @@ def _files(source: _Source, place: str, find: Find) -> Iterator[File]:
     if obj is None:
         if source.is_optional:
             return
-        raise MissingSource(f"{source.resource.kind} {source.name} is not there yet")
+        raise MissingSource(f"{source.resource.kind} {source.name} does not exist yet")
     content = content_of(source.resource, obj)
     for key, path in source.items or [(key, key) for key in content]:
         if key in content:

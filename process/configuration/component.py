@@ -185,7 +185,7 @@ def _parsed(text: bytes | str) -> Any:
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
         # PyYAML does not wrap errors of values, such as those of `!!int x` and `!!bool x`.
         detail = " ".join(str(error).split()) or type(error).__name__
-        raise ConfigError([f"not readable as YAML: {detail}"], stage=_DECODING) from error
+        raise ConfigError([f"not valid YAML: {detail}"], stage=_DECODING) from error
 
 
 def _explain(error: yaml.MarkedYAMLError) -> str:

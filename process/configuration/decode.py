@@ -58,7 +58,7 @@ class Decoder:
             other = join(path, alias.name)
             aliased = alias.convert(self._value(alias.kind or kind, given[alias.name], other, default))
             if value is None:
-                self.warnings.append(f"{other}: taken as {where}; please use that name")
+                self.warnings.append(f"{other}: used as {where}; rename it")
                 value = aliased
             else:
                 self._conflict(alias.both, other, where, agree=aliased == value)
@@ -69,9 +69,9 @@ class Decoder:
         if both is Both.NOT_TOGETHER:
             self.conflicts.append(forbidden(other, f"must not be given together with {where}"))
         elif both is Both.MUST_AGREE and not agree:
-            self.conflicts.append(forbidden(other, f"must not differ from {where}, which is given too"))
+            self.conflicts.append(forbidden(other, f"must not differ from {where}, which is also set"))
         else:
-            self.warnings.append(f"{other}: ignored, since {where} is given too")
+            self.warnings.append(f"{other}: ignored, since {where} is also set")
 
     def _report_unknown(self, cls: type, given: Mapping[str, Any], path: str) -> None:
         names = {m.name for m in members(cls)} | {m.setting.alias.name for m in members(cls) if m.setting.alias}

@@ -44,7 +44,7 @@ async def test_an_object_that_cannot_be_understood_is_not_missing(world: World) 
     store = Behind(world.client, CONFIG_MAPS).acquire(View(CONFIG_MAPS, lambda obj: obj["data"]["key"]))
     await world.create(config_map("odd"))
     for _ in range(2):
-        with pytest.raises(NotUnderstood, match="odd exists, but can't be understood"):
+        with pytest.raises(NotUnderstood, match="odd exists, but can't be parsed"):
             await present(world.client, store, Key(world.namespace, "odd"))
 
 

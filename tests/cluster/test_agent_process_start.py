@@ -105,7 +105,7 @@ def test_an_api_server_that_is_not_there_is_one_error_that_says_what_to_do(clust
     first, last = (entry for entry in agent.entries if entry["level"] == "error")
     assert first["msg"] == "The API server can't be reached; trying again"
     assert first["error"].endswith(": cannot connect: Connection refused")
-    assert first["remedy"].startswith("see whether the API server runs")
+    assert first["remedy"].startswith("check whether the API server runs")
     assert last["error"].startswith("failed to wait for caches to sync within 8s")
     assert "SSLContext" not in agent.log
     assert "stacktrace" not in agent.log
@@ -124,8 +124,8 @@ def test_caches_that_cannot_be_filled_end_it(cluster: Cluster, namespace: str) -
     assert len(failures) == 2
     assert all("forbidden" in entry["error"] for entry in failures)
     *others, last = (entry for entry in agent.entries if entry["level"] == "error")
-    assert {entry["remedy"] for entry in others if entry["msg"] == "Objects may not be read; trying again"} == {
-        f"give this user the rights to list and watch {name}, as the roles of the installation do"
+    assert {entry["remedy"] for entry in others if entry["msg"] == "Reading objects is forbidden; trying again"} == {
+        f"grant this user the rights to list and watch {name}, as the roles of the installation do"
         for name in ("managedresources.resources.gardener.cloud", "secrets")
     }
     assert last["error"] == agent.output.strip()

@@ -411,7 +411,7 @@ async def test_a_source_without_machines_decides_nothing(world: SigningPlace, ta
             name = await world.ask_for_node()
             await soon(lambda: any("failed when checking" in str(entry.get("error")) for entry in logged))
             assert world.decision(name) == ""
-    reported = [entry for entry in logged if "has no Machines" in entry["event"]]
+    reported = [entry for entry in logged if "does not serve Machines" in entry["event"]]
     assert [entry["namespace"] for entry in reported] == [NAMESPACE]
 
 

@@ -41,7 +41,7 @@ def test_it_shows_what_agent_and_webhooks_do(name: str) -> None:
         assert re.search(r"^token mounted from +<none> +kube-api-access-gardener$", demo.text, re.MULTILINE)
         refused = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete: CustomResourceDefinition '
         assert f"{refused}treasures.example.com\n" in demo.text
-        assert "it is gone, since somebody has confirmed it" in demo.text
+        assert "it is gone, since the deletion was confirmed" in demo.text
         assert f"export KUBECONFIG={demo.cluster.kubeconfig}" in demo.text
         demo.assert_nothing_is_left()
 

@@ -76,10 +76,10 @@ def test_the_api_and_the_controllers_do_what_is_theirs_and_seeds_follow_shoots(n
             r"botany-1 +\w+ +Reconcile +Succeeded",
             r"^kube-apiserver +6 +\d+ MiB$",
             r"^all +\d+ +\d+ MiB$",
-            r"the SeedAutoscaler has scaled the set: New size: 1; reason: all metrics below target",
+            r"the SeedAutoscaler has scaled the set: New size: 1; reason: all metrics are below their targets",
             r"the Seed botany-1 has gone, and its Shoot; botany-0 is used, and stays",
             r"botany +botany +1 +3 +1 +1 ",
-            r"aster sleeps: the controller manager has asked for it, at \d{4}-\S+:00Z",
+            r"aster sleeps: the controller manager has requested it, at \d{4}-\S+:00Z",
         ):
             assert re.search(outcome, demo.text, re.MULTILINE), (outcome, demo.text)
         demo.assert_nothing_is_left()

@@ -116,13 +116,13 @@ async def test_with_an_expired_certificate_a_gardenlet_waits_and_says_for_what(e
         until = life_of(entry).until
         for part in (f"Secret {entry.namespace}/{KUBECONFIG}", f"seed {entry.name}", f"{until:%Y-%m-%dT%H:%M:%SZ}"):
             assert part in body
-        assert f"put a bootstrap kubeconfig into the Secret {entry.namespace}/{BOOTSTRAP}" in body
+        assert f"store a bootstrap kubeconfig in the Secret {entry.namespace}/{BOOTSTRAP}" in body
         assert gardenlet.probe("/readyz")[0] == 500
         assert gardenlet.probe("/healthz")[0] == 200
         entry.put(KUBECONFIG, valid(entry))
         gardenlet.wait_until_ready()
         assert gardenlet.process.poll() is None
-    reported = [each for each in gardenlet.messages() if "no valid credentials" in each]
+    reported = [each for each in gardenlet.messages() if "No valid credentials" in each]
     assert len(reported) == 1
 
 

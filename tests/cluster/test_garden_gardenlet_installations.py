@@ -226,7 +226,9 @@ async def test_a_tag_of_a_registry_is_pulled_again_at_a_change(world: Extensions
     async with fake.serving(), at_work(world):
         where = CONTROLLER_DEPLOYMENTS, world.called("e")
         world.install("e", {"ociRepository": {"ref": f"{fake.host}/charts/c:latest"}})
-        await world.until_said("e", conditions.VALID, "False", "OCIChartCannotBePulled", "helm pulls no tag 'latest'")
+        await world.until_said(
+            "e", conditions.VALID, "False", "OCIChartCannotBePulled", "helm does not support the tag 'latest'"
+        )
         world.place.patch(*where, {"helm": {"ociRepository": {"ref": f"{fake.host}/charts/c:1.0.0"}}})
         await world.until_said("e", conditions.VALID, "False", "OCIChartCannotBePulled", "correct repository, tag or")
         fake.tag("1.0.0", fake.archive)

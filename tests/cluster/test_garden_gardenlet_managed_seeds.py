@@ -153,7 +153,7 @@ async def test_a_gardenlet_that_went_before_its_seed_is_missed_by_name(play: Man
         play.cluster.api.delete(DEPLOYMENTS.path(namespace=GARDEN, name="gardenlet"))
         await soon(lambda: play.find(DEPLOYMENTS) is None, "the gardenlet to go")
         play.place.delete(MANAGED_SEEDS, play.name)
-        gone = "its gardenlet, which has to clean up first, is gone from its cluster"
+        gone = "its gardenlet, which must clean up first, no longer exists in its cluster"
         await soon(lambda: at(play.place.find(SEEDS, play.name) or {}, "metadata", "deletionTimestamp"), "the deletion")
         play.place.patch(SEEDS, play.name, {"metadata": {"labels": {"a": "b"}}})
         play.kick()
@@ -186,7 +186,7 @@ async def test_the_host_of_a_seed_neither_sleeps_nor_goes_and_the_seed_stays_whi
     play: ManagedSeedPlay,
 ) -> None:
     play.create()
-    with pytest.raises(Forbidden, match=f"can't be hibernated since it is the seed {play.name}; delete"):
+    with pytest.raises(Forbidden, match=f"can't be hibernated, since it is seed {play.name}; delete"):
         play.place.patch(SHOOTS, play.name, {"spec": {"hibernation": {"enabled": True}}})
     with pytest.raises(Forbidden, match=f"shoot garden/{play.name} since it is still referenced by a managed seed"):
         play.place.delete(SHOOTS, play.name)
@@ -214,7 +214,7 @@ async def test_a_child_comes_in_by_a_token_of_an_account_or_by_a_kubeconfig_of_i
         play.place.delete(MANAGED_SEEDS, play.name)
         await soon(lambda: play.managed_seed is None, "the ManagedSeed to go", state=play.reported)
         play.create(bootstrap="None")
-        await play.until_said("False", "ReconcileError", "that of its parent is not handed on")
+        await play.until_said("False", "ReconcileError", "it does not inherit that of its parent")
         play.change({"config": {"gardenClientConnection": {"kubeconfig": "/mounted/kubeconfig"}}})
         await play.until_said(*REGISTERED)
         connection_of_child = yaml.safe_load(play.configuration())["gardenClientConnection"]
@@ -253,7 +253,7 @@ async def test_a_template_becomes_a_seed_without_a_gardenlet(play: ManagedSeedPl
     play.place.seed()
     play.create_with_template(labels={"a": "b", "c": "d"})
     async with play.parent_at_work():
-        await play.until_said("False", "ReconcileError", f'seed "{play.name}" was not made from spec.seedTemplate')
+        await play.until_said("False", "ReconcileError", f'seed "{play.name}" was not created from spec.seedTemplate')
         play.place.delete(SEEDS, play.name)
         await play.until_said(*REGISTERED, f"Seed {play.name} has been registered")
         made = play.place.get(SEEDS, play.name)

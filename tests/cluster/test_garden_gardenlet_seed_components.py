@@ -388,8 +388,8 @@ async def test_zones_and_handlers_have_gateways_for_as_long_as_shoots_need_them(
     left = lead_through(place, HANDLER_NAMESPACE)
     async with others_at_work(place), place.gardenlet(declare, **WITH_ISTIO):
         failed = await asyncio.to_thread(place.finished, "Error", generation=place.operate("reconcile"))
-        assert f"{HANDLER_NAMESPACE} is not in exposureClassHandlers" in failed["description"]
-        assert f"needed by shoot--{place.name}--a: add it again" in failed["description"]
+        assert f"{HANDLER_NAMESPACE} was removed from exposureClassHandlers" in failed["description"]
+        assert f"needed by shoot--{place.name}--a; add it again" in failed["description"]
         assert gateways(place) == with_handler
         place.cluster.api.delete(left)
         # A zone goes, and one Shoot is still reached there.

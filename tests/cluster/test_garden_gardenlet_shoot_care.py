@@ -227,16 +227,14 @@ async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_ag
     async with place.checked(every=RARELY, webhook_remediator_enabled=True):
         place.again()
         announced = await soon(lambda: events("WebhookRemediationAnnounced"), "an Event")
-        assert announced[0].endswith(
-            'about to be corrected: timeoutSeconds of webhook "slow.example.com" was set to 15'
-        )
+        assert announced[0].endswith('will be corrected: timeoutSeconds of webhook "slow.example.com" was set to 15')
         assert seconds() == 30
     async with place.checked(every=_PERIOD, webhook_remediator_enabled=True):
         for _ in range(MOST_REVERSALS):
             await soon(lambda: seconds() == 15, "the webhook to be corrected")
             place.garden.patch(VALIDATING_WEBHOOKS, place.name, {"webhooks": [webhook]})
         reported = await place.until("HibernationPossible", "False", "ProblematicWebhooks")
-        assert f"has set back {MOST_REVERSALS} times: timeoutSeconds" in reported["message"]
+        assert f"has reverted {MOST_REVERSALS} times: timeoutSeconds" in reported["message"]
         assert seconds() == 30
         await soon(lambda: events("WebhookRemediationReverted"), "an Event")
 
@@ -334,7 +332,7 @@ async def test_a_tunnel_is_tried(place: CarePlace) -> None:
             meta = {"labels": {"type": "tunnel"}}
             place.create(PODS, place.name, namespace="kube-system", metadata=meta, spec={**pod, "nodeName": node})
             reported = await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
-            assert "none of its pods runs" in reported["message"]
+            assert "none of its pods is running" in reported["message"]
             place.garden.patch(PODS, place.name, {"status": {"phase": "Running"}}, namespace="kube-system", status=True)
             await place.until("SystemComponentsHealthy", "True", "SystemComponentsRunning")
         await place.until("SystemComponentsHealthy", "False", "TunnelConnectionBroken")
@@ -447,5 +445,5 @@ async def test_what_is_saved_stays_where_its_keys_are_gone(place: CarePlace) -> 
     with structlog.testing.capture_logs() as logged:
         async with place.gardenlet(saver.declare) as (loop,):
             await soon(lambda: loop.queue.is_idle, "the state to be looked at")
-    assert "has none; nothing is saved" in str(logged)
+    assert "has none; the state is not saved" in str(logged)
     assert place.find(SHOOT_STATES, "s", namespace=namespace) == saved

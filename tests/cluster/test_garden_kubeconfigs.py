@@ -138,7 +138,7 @@ def test_the_certificates_of_the_api_server_may_be_in_a_secret(place: ShootPlace
     place.delete(CONFIG_MAPS, "s.ca-cluster")
     refused = run(place, "s")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "the certificates of its API server are not known" in refused.stderr
+    assert "the CA of its API server is unknown" in refused.stderr
     place.create(SECRETS, "s.ca-cluster", data=encoded({"ca.crt": place.garden.cluster.ca.encode()}))
     who = asyncio.run(whoami(_demanded(run(place, "s")), tmp_path))
     assert "system:masters" in who["groups"]
@@ -153,7 +153,7 @@ def test_an_authority_that_is_missing_is_reported(place: ShootPlace) -> None:
     place.delete(INTERNAL_SECRETS, "s.ca-client")
     refused = run(place, "s")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert f"no kubeconfig for shoot {place.namespace}/s: could not get client CA secret: it is not" in refused.stderr
+    assert f"no kubeconfig for shoot {place.namespace}/s: could not get client CA secret: it does not" in refused.stderr
     assert "the gardenlet writes it to InternalSecret SHOOT.ca-client" in refused.stderr
 
 

@@ -151,7 +151,7 @@ async def test_a_seed_comes_for_a_shoot_that_waits_and_goes_when_it_is_empty_for
         async def is_reported() -> bool:
             return await it.scalings() == {
                 "SuccessfulRescale: New size: 2; reason: pending shoots (1)",
-                "SuccessfulRescale: New size: 1; reason: all metrics below target",
+                "SuccessfulRescale: New size: 1; reason: all metrics are below their targets",
             }
 
         await soon(is_reported, "the Events")
@@ -196,7 +196,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
         async with scaled(garden, capacity=5, volumes=10, autoscaler=measured) as (it, loop):
             it.scale(metrics=[{"type": "Resource", "resource": {"name": "volumes", "target": volumes}}])
             await soon(lambda: it.says("ScalingActive", "FailedGetResourceMetric"), "the lack in the status")
-            assert it.lack() == f"No metric can be computed: usage of volumes is not known of Seed {it.replica(0)}."
+            assert it.lack() == f"No metric can be computed: usage of volumes of Seed {it.replica(0)} is unknown."
             assert (it.replicas(), server.queries) == (1, ["sum by (seed) (volumes)"])
 
             def look() -> None:
@@ -211,7 +211,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             look()
             await soon(lambda: it.replicas() == 2, "a Seed to be added")
             await it.ready(2)
-            unknown = f"No metric can be computed: usage of volumes is not known of Seed {it.replica(1)}."
+            unknown = f"No metric can be computed: usage of volumes of Seed {it.replica(1)} is unknown."
             await soon(lambda: it.lack() == unknown, "the usage of the new Seed to be missed")
             server.samples = {it.replica(0): "8", it.replica(1): "0"}
             look()

@@ -307,11 +307,11 @@ def test_a_gardenlet_gives_nothing_away_and_takes_no_more(seeds: TwoSeeds) -> No
     gardenlet.patch(resources.SHOOTS, "s", {"status": {"seedName": seeds.own}}, status=True, **shoot)
     for change in ({"annotations": {"a": "b"}}, {"labels": {"a": "b"}}, {"finalizers": ["example.com/forever"]}):
         text = refused(gardenlet.patch, resources.SHOOTS, "s", {"metadata": change}, **shoot)
-        assert "others decide about it" in text
+        assert "have an operator change it" in text
     gardenlet.patch(resources.SHOOTS, "s", {"metadata": {"annotations": {TASKS: None}}}, **shoot)
     reference = {"name": "r", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "unused"}}
     text = refused(gardenlet.patch, resources.SHOOTS, "s", {"spec": {"resources": [reference]}}, **shoot)
-    assert "allowed to read" in text or "may not make the object use" in text
+    assert "allowed to read" in text or "may not refer to" in text
     backup = {"spec": {"backup": {"secretRef": {"name": "unused", "namespace": place.namespace}}}}
     text = refused(gardenlet.patch, resources.SEEDS, seeds.own, backup)
     assert f'Secret "{place.namespace}/unused" is not confirmed for seed "{seeds.own}"' in text
@@ -374,7 +374,7 @@ def test_backups_are_in_the_bucket_of_the_seed(seeds: TwoSeeds) -> None:
         spec["provider"]["type"] = place.name
         stolen = {**spec, "secretRef": {"name": "unused", "namespace": place.namespace}}
         text = refused(gardenlet.create, resources.BACKUP_BUCKETS, bucket, spec=stolen)
-        assert "may not make the object use" in text
+        assert "may not refer to" in text
         gardenlet.create(resources.BACKUP_BUCKETS, bucket, spec=spec)
     own, foreign = (uid(place.get(resources.SEEDS, seed)) for seed in (seeds.own, seeds.foreign))
     gardenlet, name = seeds.garden.as_gardenlet(seeds.own), backup_of(seeds)
@@ -382,7 +382,7 @@ def test_backups_are_in_the_bucket_of_the_seed(seeds: TwoSeeds) -> None:
     text = refused(
         gardenlet.create, resources.BACKUP_ENTRIES, name, spec={"bucketName": foreign, "seedName": seeds.own}, **entry
     )
-    assert "may not make the object use" in text
+    assert "may not refer to" in text
     text = refused(
         gardenlet.create, resources.BACKUP_ENTRIES, name, spec={"bucketName": own, "seedName": seeds.foreign}, **entry
     )

@@ -180,7 +180,7 @@ async def test_what_the_api_server_refuses_is_not_tried_again(garden: Garden, cl
         last = shoot.last()
         assert last["description"] == "Maintenance failed"
         assert last["failureReason"].startswith("Updates to the Shoot failed to be applied: ")
-        assert "everything that rotate-ca-complete is about must be in phase Prepared" in last["failureReason"]
+        assert "all credentials of rotate-ca-complete must be in phase Prepared" in last["failureReason"]
         assert annotations(shoot.get())[planned] == "rotate-ca-complete"
         assert OPERATION not in annotations(shoot.get())
         assert await shoot.events() == []

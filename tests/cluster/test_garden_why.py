@@ -194,7 +194,7 @@ def test_who_is_no_member_any_more_is_named_and_has_no_more_than_a_member(garden
         with pytest.raises(Forbidden):
             bind(member, "more", more, eve)
     findings = why(garden, "project", place.name)
-    assert has(findings, "problem rights", f"{place.namespace}/eve gives ClusterRole", f"to User {eve}: no members")
+    assert has(findings, "problem rights", f"{place.namespace}/eve gives ClusterRole", f"to User {eve}, not members")
 
 
 def test_programs_get_all_as_data(garden: Garden, place: ShootPlace) -> None:
@@ -216,7 +216,7 @@ def test_what_may_not_be_read_is_said(garden: Garden, place: ShootPlace) -> None
     result = run(garden, "shoot", "s", "-n", place.namespace, "--as", user)
     assert result.exit_code == 0, result.output
     binding = f"SecretBinding {place.namespace}/{place.name}"
-    assert f"you may not read {binding}, so what depends on that is missing here" in result.stderr
+    assert f"you may not read {binding}, so findings that depend on that are missing" in result.stderr
     data = json.loads(run(garden, "shoot", "s", "-n", place.namespace, "--as", user, "-o", "json").stdout)
     assert data["unread"] == [binding]
 
@@ -252,7 +252,7 @@ def test_all_kinds_can_be_asked_about(garden: Garden, place: ShootPlace) -> None
     bucket = {"provider": {"type": place.name, "region": "r"}, "seedName": seed, "secretRef": secret}
     place.create(BACKUP_BUCKETS, place.name, spec=bucket)
     lines = why(garden, "bbc", place.name)
-    assert has(lines, f"blocked change the gardenlet of Seed {seed} has not begun with it")
+    assert has(lines, f"blocked change the gardenlet of Seed {seed} has not started its reconciliation")
 
 
 def test_what_a_bastion_and_an_installation_wait_for_is_explained(garden: Garden, place: ShootPlace) -> None:
@@ -260,7 +260,7 @@ def test_what_a_bastion_and_an_installation_wait_for_is_explained(garden: Garden
     bastion = garden_object(BASTIONS)["spec"] | {"shootRef": {"name": "s"}}
     place.create(BASTIONS, "b", spec=bastion)
     lines = why(garden, "bastion", "b", "-n", place.namespace)
-    assert has(lines, "blocked change", f"the gardenlet of Seed {place.name} has not begun with it")
+    assert has(lines, "blocked change", f"the gardenlet of Seed {place.name} has not started its reconciliation")
     references = {"registrationRef": {"name": place.name}, "seedRef": {"name": "gone"}}
     place.create(CONTROLLER_INSTALLATIONS, place.name, spec=references)
     assert has(why(garden, "controllerinstallation", place.name), "problem reference", "its Seed gone does not exist")

@@ -244,7 +244,7 @@ async def test_a_missing_or_unusable_key_is_named_and_used_when_it_is_mended(pla
             await ask()
         place.create(SECRETS, secret.name, stringData={"issuer": "https://x", "key.pem": "sesame"})
         clock[0] += 31
-        with pytest.raises(CannotIssue, match=f"Secret {secret} has a key key.pem that is no private key"):
+        with pytest.raises(CannotIssue, match=f"Secret {secret} has a key key.pem that is not a private key"):
             await ask()
         used = place.garden.get(SECRETS, "workload-identity-issuer", namespace="garden")
         place.patch(SECRETS, secret.name, {"data": used["data"]})

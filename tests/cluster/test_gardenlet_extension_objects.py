@@ -263,7 +263,7 @@ async def test_labels_and_annotations_of_others_stay(place: Place) -> None:
 
 async def test_an_object_that_is_too_large_is_not_written(place: Place) -> None:
     large = network("large", providerConfig={"a": "x" * (1 << 20)})
-    with pytest.raises(ReconcileError, match=r"Network default/large has \d+ bytes, and may have 1048576"):
+    with pytest.raises(ReconcileError, match=r"Network default/large has \d+ bytes, more than the limit of 1048576"):
         await place.objects.deploy(kinds.NETWORK, large)
 
 
@@ -459,7 +459,9 @@ async def test_an_extension_lets_go_and_another_goes_on_with_its_state(place: Pl
         )
         await place.report(kind, await place.live(kind, "moved"), of="Migrate")
 
-    await while_waiting(place, place.objects.wait_until_migrated(requested), ("has not let go yet", let_go))
+    await while_waiting(
+        place, place.objects.wait_until_migrated(requested), ("has not finished the migration yet", let_go)
+    )
     assert await place.objects.migrate(kind, Key(NAMESPACE, "never")) is None
 
     restored = infrastructure("restored")

@@ -52,7 +52,7 @@ def test_why_names_the_object_that_a_task_waits_for(world: FlowWorld) -> None:
 
 def test_why_shows_what_the_garden_knows_if_the_gardenlet_does_not_answer(world: FlowWorld) -> None:
     reported = _ask(world, f"seed/{world.place.name}", "--gardenlet", "http://127.0.0.1:1", command="why")
-    assert "what its tasks wait for is not known: the gardenlet can't be reached" in reported.stderr
+    assert "the state of its tasks is unknown: the gardenlet can't be reached" in reported.stderr
     assert "heartbeat" in reported.stdout
     assert "task " not in reported.stdout
 
@@ -60,7 +60,7 @@ def test_why_shows_what_the_garden_knows_if_the_gardenlet_does_not_answer(world:
 def test_the_command_says_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: FlowWorld) -> None:
     assert "knows no flow of Shoot default/other" in _ask(world, "other", "--gardenlet", world.url, code=1).output
     assert "does it run" in _ask(world, "other", "--gardenlet", "http://127.0.0.1:1", code=1).output
-    assert "no address of a gardenlet" in _ask(world, "other", "--gardenlet", "localhost:1", code=1).output
+    assert "is not a valid address of a gardenlet" in _ask(world, "other", "--gardenlet", "localhost:1", code=1).output
     assert "neither a Shoot nor a Seed" in _ask(world, "pod/x", code=1).output
 
 
@@ -73,7 +73,7 @@ def test_the_command_finds_the_leader_and_asks_through_the_api_server(world: Flo
         "spec": {"holderIdentity": "gardenlet-1_x", "leaseDurationSeconds": 15},
     }
     seed.api.create(LEASES.path(namespace=GARDEN), lease)
-    assert "is no pod of this cluster" in _ask(world, *arguments, code=1).output
+    assert "is not a pod of this cluster" in _ask(world, *arguments, code=1).output
     ports = [{"name": "metrics", "containerPort": world.process.metrics_port}]
     container = {"name": "gardenlet", "image": "example.com/gardenlet:1", "ports": ports}
     pod = {"metadata": {"name": "gardenlet-1"}, "spec": {"containers": [container]}}

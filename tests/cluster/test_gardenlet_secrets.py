@@ -401,13 +401,13 @@ async def test_an_authority_without_a_key_is_explained(world: World, open_manage
     await world.create(secret(world.namespace, "ca", ours, {**authority("ca"), "ca.key": b"broken"}))
     manager = await open_manager()
     await manager.generate(CA)
-    with pytest.raises(SecretsError, match=r"Secret .*/ca has no usable authority, but server .* restore the Secret"):
+    with pytest.raises(SecretsError, match=r"Secret .*/ca has no usable CA to sign server; restore the Secret"):
         await manager.generate(SERVER)
 
 
 async def test_a_foreign_secret_of_that_name_is_in_the_way(world: World, open_manager: Open) -> None:
     await world.create(secret(world.namespace, "ca", {}, {"a": b"b"}))
-    with pytest.raises(SecretsError, match="ca is in the way of ca: "):
+    with pytest.raises(SecretsError, match="ca conflicts with ca: "):
         await (await open_manager()).generate(CA)
 
 

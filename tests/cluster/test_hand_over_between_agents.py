@@ -170,7 +170,7 @@ def test_a_claim_that_no_agent_stands_behind_keeps_nothing(rig: Rig) -> None:
 def test_what_its_claimant_has_not_taken_is_not_forgotten(pair: Pair) -> None:
     before = pair.begin()
     pair.taker.process.kill()
-    drops = f"ManagedResource {pair.taker.namespace}/to was given it; if that has not taken it over within 2m0s, it is"
+    drops = f"ManagedResource {pair.taker.namespace}/to is its new owner; unless that takes it over within 2m0s, it is"
     pair.giver.write_secret("from", pair.obj("a"))
     pair.giver.until_failed("from", "moving", drops, reason="DeletionPending")
     pair.giver.until(lambda: pair.giver.events("from"), "an Event")
@@ -221,7 +221,7 @@ def test_two_agents_of_two_source_clusters_do_not_fight_for_an_object(cluster: C
         first.apply("a", config_map("c", {"of": "a"}))
         before = first.uid("ConfigMap", "c")
         second.write("b", config_map("c", {"of": "b"}))
-        second.until_failed("b", f"is held by ManagedResource one:{namespace}/a, whose agent has taken it back")
+        second.until_failed("b", f"is held by ManagedResource one:{namespace}/a, which has taken it back")
         first.until_data("c", {"of": "a"})
         first.until_applied("a")
         assert second.until(lambda: second.events("b"), "an Event")[0]["reason"] == "ApplyFailed"

@@ -257,7 +257,7 @@ async def test_a_service_is_reported_with_its_warnings(world: HealthWorld) -> No
 async def test_a_service_without_warnings_is_reported_with_what_it_lacks(world: HealthWorld) -> None:
     await world.managed(service("lb", type="LoadBalancer", loadBalancerClass="example.com/none"))
     await world.until("ResourcesHealthy", "False", "ServiceUnhealthy")
-    assert "; cause: no load balancer has been made for it: " in await world.message("ResourcesHealthy")
+    assert "; cause: it has no load balancer; " in await world.message("ResourcesHealthy")
 
 
 async def until_in_message(world: HealthWorld, condition_type: str, text: str) -> None:

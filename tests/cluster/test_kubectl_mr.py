@@ -189,7 +189,7 @@ def test_a_user_without_permissions_gets_the_refusal(cluster: Cluster, namespace
     eve = cluster.kubeconfig_for("eve")
     result = mr("get", code=1, kubeconfig=eve)
     assert 'User "eve" cannot list resource "managedresources"' in result.stderr
-    assert "► ask for this permission" in result.stderr
+    assert "► request this permission" in result.stderr
     checked = mr("check", code=1, kubeconfig=eve)
     assert "you may not list managedresources, patch managedresources, get secrets" in checked.stdout
     assert "? ManagedResources: you may not read them" in checked.stdout
@@ -410,7 +410,7 @@ def test_the_cause_of_what_is_unhealthy_is_named(rig: Rig, mr: Mr) -> None:
     shown = mr("describe", "shop").stdout
     assert re.search(rf"Deployment/{rig.namespace}/web .*; Pod/{rig.namespace}/web-\S+ is not scheduled: 0/", shown)
     assert re.search(rf"Deployment/{rig.namespace}/refused .*; \S+/refused\S*: FailedCreate: ", shown)
-    assert "no load balancer has been made for it" in shown
+    assert "it has no load balancer" in shown
     waited = mr("wait", "shop", "--timeout", "1s", code=1).stderr
     assert "is not scheduled: 0/" in waited
 

@@ -47,7 +47,7 @@ def test_a_secret_that_another_one_names_stays(rig: Rig, mr: Mr) -> None:
     other = managed_resource("other", spec={"class": "unused", "secretRefs": [{"name": "shop"}]})
     rig.cluster.api.create(MANAGED_RESOURCES.path(namespace=rig.namespace), other)
     done = mr("delete", "shop")
-    assert f"Secret {rig.namespace}/shop stays: ManagedResource {rig.namespace}/other names it, too" in done.stderr
+    assert f"Secret {rig.namespace}/shop is kept: ManagedResource {rig.namespace}/other names it, too" in done.stderr
     assert secrets(rig) == {"shop"}
 
 
@@ -89,7 +89,7 @@ def test_a_secret_that_may_not_be_deleted_is_named(rig: Rig, mr: Mr) -> None:
     rig.cluster.api.create(f"{base}/rolebindings", binding)
     jane = rig.cluster.kubeconfig_for(f"jane-{rig.namespace}")
     done = mr("delete", "shop", code=1, kubeconfig=jane)
-    assert f"Secret {rig.namespace}/shop stays: " in done.stderr
+    assert f"Secret {rig.namespace}/shop is kept: " in done.stderr
     assert 'cannot delete resource "secrets"' in done.stderr
     assert "✔ shop is deleted" in done.stderr
     assert secrets(rig) == {"shop"}

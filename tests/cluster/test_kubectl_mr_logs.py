@@ -60,7 +60,7 @@ async def test_lines_about_it_come_from_the_leader_and_its_replicas(
         place.delete("Pod", "agent-a")
         gone = await shown()
         assert gone.exit_code == 1
-        assert f"the agent {namespace}/agent-a is no pod of this cluster" in gone.stderr
+        assert f"the agent {namespace}/agent-a is not a pod of this cluster" in gone.stderr
 
 
 async def test_what_comes_is_followed_and_shown_once(cluster: Cluster, namespace: str, tmp_path: Path) -> None:

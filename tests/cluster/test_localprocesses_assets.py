@@ -101,7 +101,7 @@ def test_a_seed_needs_a_controller_manager(tmp_path: Path, monkeypatch: pytest.M
     for name in ("etcd", "kube-apiserver"):
         (tmp_path / name).touch(mode=0o700)
     found = assets.find_or_build()
-    with pytest.raises(LocalProcessError, match=rf"no kube-controller-manager in {tmp_path}.*unset KUBEBUILDER_ASSETS"):
+    with pytest.raises(LocalProcessError, match=rf"{tmp_path} lacks kube-controller-manager.*unset KUBEBUILDER_ASSETS"):
         assets.demand_controllers(found)
 
 
@@ -180,7 +180,7 @@ def test_a_named_directory_is_used_and_may_lack_what_is_optional(
 def test_a_named_directory_without_the_api_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     (tmp_path / "etcd").touch(mode=0o755)
-    with pytest.raises(LocalProcessError, match=r"KUBEBUILDER_ASSETS=.*no program kube-apiserver in it; name a"):
+    with pytest.raises(LocalProcessError, match=r"KUBEBUILDER_ASSETS=.*program kube-apiserver is missing; set it to a"):
         assets.find_or_build()
 
 

@@ -47,7 +47,7 @@ def test_of_a_secret_no_value_is_reported(rig: Rig) -> None:
 def test_an_object_that_existed_without_an_owner_is_reported_to_be_taken_over(rig: Rig) -> None:
     rig.put(config_map("c", {"k": "theirs"}))
     rig.apply("mr", config_map("c", {"k": "ours"}), config_map("new"))
-    text = f"Objects were taken over that existed without an owner: ConfigMap/{rig.namespace}/c: data.k theirs -> ours"
+    text = f"Took over existing objects without an owner: ConfigMap/{rig.namespace}/c: data.k theirs -> ours"
     until_reported(rig, "TakenOver", text)
 
     # From now on it is ours: if somebody takes our stamp off, that is drift.

@@ -63,14 +63,14 @@ UNDECODABLE: dict[str, tuple[str, bytes, str]] = {
     "a list": ("b.yaml", b"- kind: ConfigMap", "the document is a list"),
     "no text": ("b.yaml", bytes(range(256)), ""),
     "broken JSON": ("b.json", b'{"kind": "ConfigMap", ', "invalid JSON"),
-    "broken Brotli": ("b.yaml.br", b"this is no Brotli", "the value is no Brotli stream"),
+    "broken Brotli": ("b.yaml.br", b"this is no Brotli", "the value is not a Brotli stream"),
     "truncated Brotli": ("b.yaml.br", brotli.compress(b"kind: ConfigMap" * 100)[:-4], "truncated"),
-    "a Brotli bomb": ("b.yaml.br", b"", "unfold to more than 33554432 bytes"),
+    "a Brotli bomb": ("b.yaml.br", b"", "have more than 33554432 bytes"),
     "an alias bomb": ("b.yaml", alias_bomb(), "too many values"),
     "10 MB of values": (
         "b.yaml.br",
         brotli.compress(b"kind: [" + b"a," * (5 * _MIB) + b"]", quality=5),
-        "the document is longer than 4194304 bytes",
+        "the document is larger than 4194304 bytes",
     ),
     "3 MB of values": (
         "b.yaml.br",
@@ -138,12 +138,15 @@ UNAPPLICABLE: dict[str, tuple[Callable[[], list[Object]], str]] = {
     "many unknown kinds": (lambda: many_objects(300), "300 errors occurred"),
     "very many objects": (lambda: many_objects(5_000), "5000 errors occurred"),
     "no kind": (lambda: [{"apiVersion": "v1", "metadata": {"name": "x"}}], "the manifest has no kind"),
-    "no apiVersion": (lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}], "the manifest has no apiVersion"),
+    "not a valid apiVersion": (
+        lambda: [{"kind": "ConfigMap", "metadata": {"name": "x"}}],
+        "the manifest has no apiVersion",
+    ),
     "no name": (lambda: [{"apiVersion": "v1", "kind": "ConfigMap"}], "metadata.name: Required value"),
     "a name to be made": (lambda: [config_map(generateName="x-")], "metadata.generateName is not supported"),
     "a name with a path": (lambda: [{**config_map("x"), "metadata": {"name": "../../secrets/x"}}], "is invalid"),
     "data of a wrong type": (lambda: [config_map("x", data={"k": 1})], "cannot unmarshal number"),
-    "too much data": (lambda: [config_map("x", {"k": "x" * 3 * _MIB})], "API servers accept 3145728 at most"),
+    "too much data": (lambda: [config_map("x", {"k": "x" * 3 * _MIB})], "API servers accept at most 3145728"),
 }
 
 

@@ -104,9 +104,7 @@ def test_a_claim_that_no_agent_stands_behind_is_reported_and_ends(rig: Rig) -> N
     rig.apply("owner", binding(rig), config_map("c"))
     rig.write("squatter", binding(rig), resource_class="that-of-no-agent")
     rig.write_secret("owner", config_map("c"))
-    claim = (
-        f"ManagedResource {rig.namespace}/squatter is about to take it over; if that has not within 10s, it is deleted"
-    )
+    claim = f"ManagedResource {rig.namespace}/squatter is about to take it over; otherwise it is deleted after 10s"
     rig.until_failed("owner", "contractor", claim, reason="DeletionPending")
     [event] = rig.until(lambda: rig.events("owner"), "an Event")
     assert event["reason"] == "RemovalHeldBack"

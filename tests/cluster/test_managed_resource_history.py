@@ -266,7 +266,7 @@ def test_a_revision_that_was_replaced_is_not_gone_back_to(rig: Rig) -> None:
     evil = {name: value for name, value in metadata(first).items() if name not in {"uid", "resourceVersion"}}
     rig.create({**forged(rig, 1), "metadata": evil})
     reported = mr(rig, "rollback", "mr", code=1).stderr
-    assert "does not hold what was kept as revision 1: its digest is another one than in status.revisions" in reported
+    assert "does not have the content of revision 1: its digest differs from status.revisions" in reported
     assert rig.get("ConfigMap", "c")["data"] == {"text": "two"}
 
 
@@ -315,7 +315,7 @@ def test_a_rollback_is_applied_and_is_a_revision_of_its_own(rig: Rig) -> None:
     assert "- two" in preview.stdout
     assert "+ one" in preview.stdout
     assert rig.get("Secret", "mr") == before
-    assert "holds what it held in revision 1" in mr(rig, "rollback", "mr").stderr
+    assert "has the content of revision 1" in mr(rig, "rollback", "mr").stderr
     rig.until_data("c", {"text": "one"})
     until_kept(rig, 1, 2, 3)
     table = mr(rig, "history", "mr").stdout.splitlines()
@@ -354,8 +354,8 @@ def test_several_secrets_are_written_as_if_at_once(rig: Rig) -> None:
         rig.write_secret("b", config_map("c", {"text": "two"}))
     until_kept(rig, 1, 2)
     reported = mr(rig, "rollback", "mr").stderr
-    assert f"Secret {rig.namespace}/a holds what it held in revision 1" in reported
-    assert f"Secret {rig.namespace}/b holds what it held in revision 1" in reported
+    assert f"Secret {rig.namespace}/a has the content of revision 1" in reported
+    assert f"Secret {rig.namespace}/b has the content of revision 1" in reported
     until_kept(rig, 1, 2, 3)
     rig.until_data("c", {"text": "one"})
     rig.until_data("d", {"text": "one"})

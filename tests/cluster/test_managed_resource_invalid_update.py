@@ -32,7 +32,7 @@ def test_a_typo_deletes_nothing_and_its_correction_replaces(rig: Rig) -> None:
     typo = config_map("c", {"k k": "new"}, immutable=True)
     rig.write_secret("mr", selecting("new", template="nwe"), typo)
     message = rig.until_failed("mr", "it was not deleted", "selector", "k k")
-    assert message.count("it was not deleted, since the API server would not let it be created anew") == 2
+    assert message.count("it was not deleted, since the API server would reject its recreation") == 2
     assert {kind: rig.uid(kind, name) for kind, name in (("Deployment", "d"), ("ConfigMap", "c"))} == before
 
     rig.write_secret("mr", selecting("new", template="new"), config_map("c", {"k": "new"}, immutable=True))

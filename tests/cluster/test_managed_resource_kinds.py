@@ -288,7 +288,7 @@ def test_a_kind_whose_conversion_hangs_leaves_workers_to_others(rig: Rig, widget
             ]
             rig.write(f"mr{number}", *objects)
         rig.until(
-            lambda: any("not answered within 2 s" in rig.applied(f"mr{n}")[2] for n in range(_MANAGED_RESOURCES)),
+            lambda: any("take more than 2 s" in rig.applied(f"mr{n}")[2] for n in range(_MANAGED_RESOURCES)),
             "requests to give way",
         )
         rig.apply("other", config_map("c"))

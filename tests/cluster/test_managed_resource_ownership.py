@@ -234,7 +234,7 @@ def test_what_is_left_though_it_was_to_go_is_reported(rig: Rig) -> None:
         rig.patch("ConfigMap", "b", {"metadata": {"annotations": {KEEP: "true"}}})
         rig.write_secret("mr", config_map("rest"))
     rig.until(lambda: rig.listed("mr") == {"rest"}, "the others to be forgotten")
-    texts = ["an agent has made it that of ManagedResource elsewhere:a/b", f"the annotation {KEEP} was set on it"]
+    texts = ["an agent has assigned it to ManagedResource elsewhere:a/b", f"it has the annotation {KEEP}"]
     rig.until(lambda: all(text in rig.applied("mr")[2] for text in texts), "the condition to say so")
     [event] = rig.until(lambda: rig.events("mr"), "an Event")
     assert all(text in event["message"] for text in texts)

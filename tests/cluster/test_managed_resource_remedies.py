@@ -26,7 +26,7 @@ def test_a_quota(rig: Rig) -> None:
     path = f"/api/v1/namespaces/{rig.namespace}/resourcequotas"
     rig.api.create(path, obj("v1 ResourceQuota", "none", spec={"hard": {"count/deployments.apps": "0"}}))
     eventually(lambda: rig.api.get(f"{path}/none").get("status", {}).get("used"), "the quota to be counted")
-    refused(rig, deployment("d"), remedy="raise the ResourceQuota none, or ask for less")
+    refused(rig, deployment("d"), remedy="raise the ResourceQuota none, or request less")
 
 
 def test_pod_security(rig: Rig) -> None:
@@ -68,7 +68,7 @@ def test_a_webhook_that_can_not_be_reached(rig: Rig) -> None:
         return False
 
     eventually(is_asked, "the webhook to be called")
-    refused(rig, config_map("c", {}), remedy="the server of the webhook lost.example.com can be reached")
+    refused(rig, config_map("c", {}), remedy="the server of the webhook lost.example.com is reachable")
 
 
 def test_a_missing_permission(rig: Rig) -> None:
@@ -88,7 +88,7 @@ def test_an_immutable_field(rig: Rig) -> None:
     refused(
         rig,
         changed,
-        remedy="undo the change of spec.selector, or have the object deleted and created anew by the annotation",
+        remedy="undo the change of spec.selector, or have the object recreated by the annotation",
     )
 
 

@@ -111,7 +111,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     for forbidden_namespace in ("kube-system", f"{rig.namespace}-new"):
         text = f'namespace "{rig.namespace}" may not write to namespace "{forbidden_namespace}"'
         assert text in message
-    assert "take the object out, or have that setting changed" in message
+    assert "remove the object, or have that setting changed" in message
     assert "hidden" not in message
     rig.until_data("fine", {"k": "1"})
     rig.until(lambda: rig.listed("mr") == {"fine"}, "the list to have what is allowed, and nothing else")
@@ -130,7 +130,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     assert written == {"managedresources"}
     [event] = rig.until(lambda: rig.events("mr"), "an event")
     assert (event["reason"], event.get("count") or 1) == ("ApplyFailed", 1)
-    assert len(log_lines(rig, "Not everything was done")) == 1
+    assert len(log_lines(rig, "The pass was incomplete")) == 1
     assert log_lines(rig, "Reconciler error", SECTION) == []
     assert rig.find("Secret", "s") is None
     assert rig.find("Namespace", f"{rig.namespace}-new") is None
@@ -316,7 +316,7 @@ def test_what_the_account_may_not_delete_any_more_holds_the_managed_resource_and
     rig.until(lambda: not may_delete(rig, "configmaps"), "the API server to know")
     rig.delete("ManagedResource", "mr")
     refused = f'as ServiceAccount {rig.namespace}/deployer: configmaps "c" is forbidden: User '
-    rig.until_failed("mr", refused, "or the object kept", reason="DeletionPending")
+    rig.until_failed("mr", refused, "or keep the object", reason="DeletionPending")
     assert "deletionTimestamp" not in rig.get("ConfigMap", "c")["metadata"]
     rig.patch("ManagedResource", "mr", {"spec": {"keepObjects": True}})
     rig.until_gone("ManagedResource", "mr")

@@ -171,8 +171,8 @@ def test_a_change_that_can_not_be_written_is_reported_as_long_as_it_lasts(rig: R
         rig.until(lambda: rig.applied("mr")[2] == "All resources are applied.", "it to be applied")
         rig.write_secret("mr", sized("2Gi"))
         warning = (
-            f'apps/v1/StatefulSet/{rig.namespace}/f: field "spec.volumeClaimTemplates" is not changed: it can\'t be, so undo '
-            "that, or delete the StatefulSet with --cascade=orphan, and it is created anew"
+            f'apps/v1/StatefulSet/{rig.namespace}/f: field "spec.volumeClaimTemplates" is not changed: it is immutable, so undo the '
+            "change, or delete the StatefulSet with --cascade=orphan, and it is recreated"
         )
         expected = ("True", "ApplySucceeded", f"All resources are applied, with warnings: {warning}")
         rig.until(lambda: rig.applied("mr") == expected, "the warning")

@@ -453,7 +453,7 @@ def test_an_instance_for_another_cluster_works_with_the_rights_that_it_is_given(
 
 
 def request_a_token(shoot: Place, system: Place) -> None:
-    """For a ServiceAccount that is not there yet, to a Secret of the target cluster; then with labels."""
+    """For a ServiceAccount that does not exist yet, to a Secret of the target cluster; then with labels."""
     wanted = {
         keys.SERVICE_ACCOUNT_NAME: "robot",
         keys.SERVICE_ACCOUNT_NAMESPACE: "kube-system",

@@ -84,7 +84,7 @@ def image() -> str:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((), "Give-BASE-with-a-digest"), (("--build-arg", f"BASE={DEFAULT_BASE}"), "name it by its digest")],
+    [((), "Give-BASE-with-a-digest"), (("--build-arg", f"BASE={DEFAULT_BASE}"), "has no digest; add it")],
 )
 def test_a_base_without_a_digest_is_refused(image: str, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(AssertionError, match=message):

@@ -268,7 +268,7 @@ async def test_a_policy_that_lost_its_labels_is_taken_back_and_reported(world: P
         return "" if f"{PFX}service-name" in labels(now) and "annotations" in now["metadata"] else str(now["metadata"])
 
     await no_problem(labelled)
-    event = await world.until_event(TAKEN_OVER, "without labels of this Service")
+    event = await world.until_event(TAKEN_OVER, "without the labels of this Service")
     assert event["involvedObject"]["name"] == "db"
     assert event["reportingComponent"] == "networkpolicy-controller"
 

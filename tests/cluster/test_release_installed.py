@@ -199,7 +199,7 @@ def test_a_single_file_says_what_it_has_to_be_called(programs: Path) -> None:
     other = (programs / "kubectl-mr").rename(programs / "other")
     done = subprocess.run([str(other)], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: other is no name of a plugin; rename this file, to one of kubectl-mr, ")
+    assert done.stderr.startswith("error: other is not the name of a plugin; rename this file to one of kubectl-mr, ")
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

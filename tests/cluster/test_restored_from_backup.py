@@ -258,7 +258,7 @@ def test_an_agent_forgets_what_never_was_and_goes_on(own_cluster: Cluster, place
         own_cluster.restore(snapshot)
         mark = audit.mark()
         assert rig.find("Secret", "future") is None
-        process.wait_for_log("Starting the controllers anew, since a cluster may have been restored from a backup")
+        process.wait_for_log("Restarting the controllers, since a cluster may have been restored from a backup")
         # What came back is managed again, and what is new is seen, though its versions are below the former ones.
         rig.delete("ConfigMap", "removed")
         rig.until(lambda: rig.origin("ConfigMap", "removed") == "removed", "the deleted object to come back")

@@ -170,13 +170,16 @@ def test_without_the_bucket_nothing_is_made_empty(meadow: Backed) -> None:
     try:
         meadow.lose()
         eventually(
-            lambda: "its data are lost, and the backup bucket is away" in str(meadow.etcd()["status"].get("lastError")),
+            lambda: (
+                "its data are lost, and the backup bucket is unavailable"
+                in str(meadow.etcd()["status"].get("lastError"))
+            ),
             "what is said",
             seconds=SECONDS,
         )
         # Nor by whoever makes buckets and entries.
         meadow.seed.api.patch(entry, {"metadata": {"annotations": {keys.OPERATION: keys.OPERATION_RECONCILE}}})
-        reported = "the backup bucket is away: directory"
+        reported = "the backup bucket is unavailable: directory"
         eventually(
             lambda: reported in str(at(meadow.seed.api.get(entry), "status", "lastError", "description")),
             "what the extension says",

@@ -302,7 +302,10 @@ async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, tim
             await soon(lambda: bed.replicas()[:3] == [0, 0, 0], "scaled down", state=bed.explain, seconds=SECONDS)
             await bed.waits("sleep", f"{bed.technical_id}/{manager[1]} (")
             bed.patch(*manager, {"spec": {"replicas": 1}})
-            assert time < 5 or "find out who scales them" in (await bed.ended("Error"))["lastErrors"][0]["description"]
+            assert (
+                time < 5
+                or "find the client that scales them up" in (await bed.ended("Error"))["lastErrors"][0]["description"]
+            )
         assert bed.find(*unused)
         bed.player.ignored.clear()
         assert (await bed.ended())["hibernated"] is True
@@ -362,7 +365,7 @@ async def test_no_new_keys_are_made_for_one_that_had_some(bed: Bed) -> None:
     garden.delete(SECRETS, key(lost).name, namespace=bed.technical_id)
     async with bed.gardenlet():
         garden.patch(SHOOTS, bed.name, {"operation": {"sequence": 2}}, namespace=NAMESPACE)
-        await bed.waits("secrets", "have the Shoot restored")
+        await bed.waits("secrets", "restore the Shoot")
     assert bed.generated().keys() == before.keys() - {key(lost).name}
     meta = {"labels": labels(lost)}
     garden.create(SECRETS, key(lost).name, namespace=bed.technical_id, metadata=meta, data=lost["data"])
@@ -414,7 +417,7 @@ async def test_what_an_api_server_can_not_say_of_what_is_encrypted_is_named(bed:
     encrypted = {"kubeAPIServer": {"encryptionConfig": {"resources": ["deployments.apps"]}}}
     async with bed.gardenlet():
         bed.place.garden.patch(SHOOTS, bed.name, {"spec": {"kubernetes": encrypted}}, namespace=NAMESPACE)
-        await bed.waits("label-encrypted", "deployments.apps can't be written anew")
+        await bed.waits("label-encrypted", "deployments.apps can't be rewritten")
         proxy.rules.remove(apps)
         await bed.waits("snapshot", "etcd-main-client")  # which nothing serves here
 

@@ -248,7 +248,7 @@ async def test_the_kubeconfig_of_the_source_goes_to_the_target_if_that_is_wanted
     ("requested", "message"),
     [
         ({"account": ""}, 'the annotation "serviceaccount.resources.gardener.cloud/name" is missing'),
-        ({"TOKEN_EXPIRATION_DURATION": "90s"}, "no token is valid for less than 10m"),
+        ({"TOKEN_EXPIRATION_DURATION": "90s"}, "must be at least 10m"),
         ({"TOKEN_EXPIRATION_DURATION": "soon"}, 'time: invalid duration "soon"'),
         ({"SERVICE_ACCOUNT_LABELS": "[]"}, "failed unmarshalling service account labels"),
         ({"data": {"kubeconfig": "abc"}}, "could not check whether token exists in secret data"),
@@ -272,7 +272,7 @@ async def test_a_target_secret_must_be_another_one(world: RequestorWorld) -> Non
     async with world.requestor() as loop:
         warnings = await soon(world.warnings, what="a warning")
         await until_idle(loop)
-    assert "the target Secret is this one" in warnings[INVALID]
+    assert "the target Secret is this Secret itself" in warnings[INVALID]
     assert world.requests() == 0
 
 

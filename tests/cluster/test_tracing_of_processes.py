@@ -116,7 +116,7 @@ def test_without_a_collector_work_goes_on(cluster: Cluster, namespace: str) -> N
     with process.start().wait_until_ready():
         rig.write("traced", config_map("made", {"a": "b"}))
         process.wait_for(lambda: rig.find("ConfigMap", "made"), what="the object")
-        entry = process.wait_for_log("Spans are not delivered as they should be")
+        entry = process.wait_for_log("Cannot deliver all spans")
         assert entry["level"] == "info"
         rig.delete("ManagedResource", "traced")
         process.wait_for(lambda: rig.find("ManagedResource", "traced") is None, what="its end")

@@ -1,4 +1,4 @@
-"""One object that can't be read as a whole, among others: they are seen, and it is as far as it can be."""
+"""One object that can't be read completely, among others: they are seen, and it is as far as it can be."""
 
 import json
 import uuid

@@ -130,7 +130,7 @@ async def test_what_is_not_generated_any_more_is_removed_if_it_is_ours(client: C
 
     await client.patch(MUTATING_WEBHOOKS, name_of(instance), {"metadata": {"labels": {"app": "other"}}})
     (left,) = await install(client, instance, [])
-    assert "left alone" in left.what
+    assert "kept" in left.what
     assert await client.get(MUTATING_WEBHOOKS, name_of(instance))
     assert await client.get(MUTATING_WEBHOOKS, name_of(other)), "another instance's is not ours to remove"
     assert await install(client, Instance(mode=Mode.RUNTIME, prefix=f"{prefix}x-"), []) == []

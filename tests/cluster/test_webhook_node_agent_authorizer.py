@@ -176,4 +176,4 @@ async def test_a_broken_secret_is_an_error_without_its_content(world: NodeWorld)
     requested = {"verb": "get", "resource": "secrets", "name": "for-all", "namespace": "kube-system"}
     status = await world.ask("m1", world.with_machines(), **requested)
     name = f"kube-system/osc-{world.node}"
-    assert status["evaluationError"] == f'500 {KEY} of secret "{name}" is no OperatingSystemConfig'
+    assert status["evaluationError"] == f'500 {KEY} of secret "{name}" is not an OperatingSystemConfig'

@@ -73,12 +73,12 @@ async def test_a_path_that_is_not_served_is_not_found_and_its_setting_is_logged_
                 assert answer.status == 404
     entry = await asyncio.to_thread(
         server.wait_for_log,
-        "Asked for a webhook that is not enabled: enable it or remove it from the webhook configurations",
+        "Received a request for a disabled webhook; enable it, or remove it from the webhook configurations",
     )
     assert entry["webhook"] == "high-availability-config"
     assert entry["setting"] == "webhooks.highAvailabilityConfig.enabled"
-    await asyncio.to_thread(server.wait_for_log, "Asked for a path that no webhook has")
-    requested = [message for message in server.messages() if message.startswith("Asked for")]
+    await asyncio.to_thread(server.wait_for_log, "Received a request with an unknown path")
+    requested = [message for message in server.messages() if message.startswith("Received a request")]
     assert len(requested) == 2
 
 
@@ -105,7 +105,7 @@ def test_without_a_certificate_it_ends_and_names_file_and_setting(cluster: Clust
         assert server.wait() == 1
     expected = f"cannot read {server.secret.directory}/tls.crt of server.webhooks.tls.serverCertDir"
     assert expected in server.output
-    assert server.output.rstrip().endswith("make one with `python -m webhooks certificates`")
+    assert server.output.rstrip().endswith("create one with `python -m webhooks certificates`")
     assert "stacktrace" not in server.log
 
 

@@ -68,7 +68,7 @@ async def test_a_pair_that_cannot_be_used_is_reported_once_and_the_old_one_stays
     _, other_key = make_certificate("other")
     for broken, reason in (
         ((certificate, other_key), "the key does not belong to the certificate"),
-        ((b"nothing", other_key), "tls.crt of server.webhooks.tls.serverCertDir holds no certificate as PEM"),
+        ((b"nothing", other_key), "tls.crt of server.webhooks.tls.serverCertDir holds no certificate in PEM format"),
     ):
         server.secret.write(*broken)
         await server.until(lambda reason=reason: reason in server.log, what=f"the problem {reason!r}")  # type: ignore[misc]

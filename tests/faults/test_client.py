@@ -351,7 +351,7 @@ async def test_an_answer_that_is_no_json_is_no_answer(client: Client, proxy: Fau
         client.list(CONFIG_MAPS, Selection(namespace)),
         Discovery(client).find("v1", "ConfigMap"),
     ):
-        with pytest.raises(Unreachable, match="the answer is no JSON"):
+        with pytest.raises(Unreachable, match="the response is not valid JSON"):
             await request
 
 
@@ -420,7 +420,7 @@ async def test_an_answer_that_is_too_long_is_not_read(
     ten: list[str], client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "_LONGEST_ANSWER", 100)
-    with pytest.raises(AnswerTooLong, match="the answer is longer than 100 bytes"):
+    with pytest.raises(AnswerTooLong, match="the response is larger than 100 bytes"):
         await client.list(CONFIG_MAPS, Selection(namespace, "test=ten"))
     with pytest.raises(AnswerTooLong):
         await client.get(CONFIG_MAPS, Key(namespace, ten[0]))
@@ -611,7 +611,7 @@ async def test_a_watch_that_is_answered_with_something_else_is_an_error(
     client: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.rules.add(Rule(fault=HTML, watch=True))
-    with pytest.raises(Unreachable, match="the answer is no JSON"):
+    with pytest.raises(Unreachable, match="the response is not valid JSON"):
         await watch_to_the_end(client, namespace)
 
 

@@ -186,7 +186,7 @@ async def is_restored_in_a_new_cluster(travel: Travel, visit: Visit) -> None:
     await travel.loses_all()
     visit.ask(Step.CHANGE)
     living = asyncio.create_task(visit.lived())
-    await soon(lambda: "have the Shoot restored" in str(visit.explain()), "the gardenlet to refuse to make new keys")
+    await soon(lambda: "restore the Shoot" in str(visit.explain()), "the gardenlet to refuse to make new keys")
     # That is made only where there is a namespace, and there was none at first.
     visit.loses_backup_secret()
     taken(visit, visit)

@@ -224,9 +224,9 @@ def log_count(gardenlet: AgentProcess, text: str) -> int:
 
 def expires_while_away(entry: Entry, gardenlet: AgentProcess, road: Relay) -> None:
     """The process gets a certificate that is soon over; what it waits for then is said by the log."""
-    expired = partial(log_count, gardenlet, "There are no valid credentials for the garden")
-    adopted = partial(log_count, gardenlet, "Going on with another kubeconfig for the garden")
-    refused = partial(log_count, gardenlet, "The certificate of another kubeconfig has expired")
+    expired = partial(log_count, gardenlet, "No valid credentials for the garden")
+    adopted = partial(log_count, gardenlet, "Using a new kubeconfig for the garden")
+    refused = partial(log_count, gardenlet, "The certificate of the new kubeconfig has expired")
     road.close_road()
     reports, adoptions = expired(), adopted()
     while adopted() == adoptions:
@@ -267,7 +267,7 @@ def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path, ahead
         for each in times:
             assert abs(parse_time(each) - now) < HOUR / 2
         assert probes(road.gardenlet) == (200, 200)
-        assert "differs from the API server's" in road.gardenlet.log
+        assert "differs from that of the API server" in road.gardenlet.log
 
 
 # --- answers of strangers

@@ -129,7 +129,7 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
         await look_again(loop, key)
         await soon(lambda: _is_over(proxy, 1), what="a fault")
         assert await world.token() == first
-        clock.moved += timedelta(hours=9)  # when it is due it need not be asked for
+        clock.moved += timedelta(hours=9)  # when it is due, nothing is requested
         await look_again(loop, key)
         await world.until_token(other_than=first)
     assert token_requests(audit, user_agent) == 2

@@ -45,6 +45,6 @@ def _operating_system_config(content: bytes) -> None:
     try:
         found = references(secret)
     except ValueError as error:
-        assert str(error) == 'osc.yaml of secret "ns/osc" is no OperatingSystemConfig'
+        assert str(error) == 'osc.yaml of secret "ns/osc" is not an OperatingSystemConfig'
         return
     orjson.dumps([[one.secret, one.hostname] for one in found])

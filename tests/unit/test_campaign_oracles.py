@@ -246,7 +246,7 @@ def test_memory_and_files_that_do_not_come_back_are_found() -> None:
 
 
 def test_an_error_of_the_program_itself_is_found_in_its_log() -> None:
-    fine = '{"level":"error","msg":"Reconciler error","error":"no answer in time"}'
+    fine = '{"level":"error","msg":"Reconciler error","error":"no response in time"}'
     assert oracles.log_problems("agent", fine) == []
     lost = '{"level":"error","msg":"Failed","error":"leader election lost","stacktrace":"..."}'
     assert oracles.log_problems("agent", lost) == []

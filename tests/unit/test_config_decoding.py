@@ -155,16 +155,16 @@ def test_long_values_are_not_repeated_in_full() -> None:
         ("hello", "the document is not an object with fields"),
         ("- a", "the document is not an object with fields"),
         ("5", "the document is not an object with fields"),
-        ("a: !!int x", "not readable as YAML: invalid literal for int()"),
-        ("a: !!int ''", "not readable as YAML: "),
-        ("a: !!bool x", "not readable as YAML: "),
-        ("a: !!timestamp x", "not readable as YAML: "),
-        ("a: " + "1" * 5000, "not readable as YAML: "),
-        ("\x00", "not readable as YAML: "),
-        (b"\xff\xfe\xfd", "not readable as YAML: "),
-        ("a: \ud800", "not readable as YAML: "),
-        ("[" * 500_000, "not readable as YAML: nested deeper than 64 levels"),
-        ("- " * 500_000, "not readable as YAML: nested deeper than 64 levels"),
+        ("a: !!int x", "not valid YAML: invalid literal for int()"),
+        ("a: !!int ''", "not valid YAML: "),
+        ("a: !!bool x", "not valid YAML: "),
+        ("a: !!timestamp x", "not valid YAML: "),
+        ("a: " + "1" * 5000, "not valid YAML: "),
+        ("\x00", "not valid YAML: "),
+        (b"\xff\xfe\xfd", "not valid YAML: "),
+        ("a: \ud800", "not valid YAML: "),
+        ("[" * 500_000, "not valid YAML: nested deeper than 64 levels"),
+        ("- " * 500_000, "not valid YAML: nested deeper than 64 levels"),
     ],
 )  # fmt: skip
 def test_what_is_not_a_document_is_a_short_error(text: bytes | str, error: str) -> None:
@@ -217,7 +217,7 @@ def test_an_alias_is_the_field_with_one_warning(text: str, alias: str, name: str
     decoded = decode(text)
     as_named = text.replace(alias.split(".")[1], name.split(".")[1], 1).replace("namespaces: a", "namespaces: [a]")
     assert decoded.config == decode(as_named).config != ResourceManagerConfiguration()
-    assert decoded.warnings == (f"{alias}: taken as {name}; please use that name",)
+    assert decoded.warnings == (f"{alias}: used as {name}; rename it",)
     # Null is unset: the alias still counts, and an alias that is null is not in use.
     both = text.replace("{", f"{{{name.split('.')[1]}: null, ", 1)
     assert decode(both) == decoded
@@ -229,7 +229,7 @@ def test_of_namespaces_and_its_alias_the_list_wins() -> None:
     assert decoded.config.source_client_connection.namespaces == ("b",)
     assert decoded.conflicts == ()
     assert decoded.warnings == (
-        "sourceClientConnection.namespace: ignored, since sourceClientConnection.namespaces is given too",
+        "sourceClientConnection.namespace: ignored, since sourceClientConnection.namespaces is also set",
     )
 
 
@@ -245,11 +245,11 @@ def test_of_namespaces_and_its_alias_the_list_wins() -> None:
 def test_a_section_given_under_both_names_must_agree(section: str, name: str, alias: str) -> None:
     same = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": True}}}))
     assert same.conflicts == ()
-    assert same.warnings == (f"{section}.{alias}: ignored, since {section}.{name} is given too",)
+    assert same.warnings == (f"{section}.{alias}: ignored, since {section}.{name} is also set",)
     differing = decode(json.dumps({section: {name: {"enabled": True}, alias: {"enabled": False}}}))
     with pytest.raises(ConfigError) as caught:
         check(differing.config, conflicts=differing.conflicts)
-    error = f"{section}.{alias}: Forbidden: must not differ from {section}.{name}, which is given too"
+    error = f"{section}.{alias}: Forbidden: must not differ from {section}.{name}, which is also set"
     assert error in caught.value.errors
 
 

@@ -28,7 +28,7 @@ def test_a_file_is_read_overridden_and_validated(tmp_path: Path) -> None:
     assert loaded.config.source_client_connection.kubeconfig == "/k"
     assert loaded.config.server.metrics.port == 1
     assert loaded.warnings == (
-        "controllers.managedResources: taken as controllers.managedResource; please use that name",
+        "controllers.managedResources: used as controllers.managedResource; rename it",
         "foo: unknown field, ignored",
     )
 

@@ -122,9 +122,12 @@ def test_an_image_has_helm_if_there_is_go_to_build_it(builder: str) -> None:
     ("arguments", "message"),
     [
         (["--tag", "v9.9.9"], "error: the tag v9.9.9 is not the version"),
-        (["--base", "python:3.13"], "error: BASE is python:3.13: name it by its digest"),
-        (["--base", f"python@{DIGEST}", "--go", "golang:1.26"], "error: GO is golang:1.26: name it by its digest"),
-        (["--base", f"python@{DIGEST}"], "error: install buildah, or docker with buildx; or leave out BASE"),
+        (["--base", "python:3.13"], "error: BASE is python:3.13, which has no digest; add it"),
+        (
+            ["--base", f"python@{DIGEST}", "--go", "golang:1.26"],
+            "error: GO is golang:1.26, which has no digest; add it",
+        ),
+        (["--base", f"python@{DIGEST}"], "error: install buildah, or docker with buildx; or omit BASE"),
         (["--publish"], "error: publishing needs both: make publish REGISTRY="),
         (["--publish", "--registry", "registry.example.com"], "error: publishing needs both: make publish REGISTRY="),
     ],

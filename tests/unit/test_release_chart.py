@@ -133,7 +133,7 @@ def with_a_template() -> list[Object]:
     [
         (without("Deployment"), "no object has replicas"),
         (without("ConfigMap"), "no object has config"),
-        ([*of_overlay(), *of_overlay()], "several objects that have config"),
+        ([*of_overlay(), *of_overlay()], "more than one object has config"),
         (with_a_template(), "an object has {{"),
     ],
 )

@@ -71,6 +71,19 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
                         yield each.lineno, text
 
 
+def literals(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each string with a space, such as a message; `{}` stands for each inserted value."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str() as text) if " " in text and id(node) not in parts:
+                yield node.lineno, text
+            case ast.JoinedStr(values=values):
+                texts = [part.value if isinstance(part, ast.Constant) else "{}" for part in values]
+                yield node.lineno, "".join(map(str, texts))
+
+
 def comments(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -78,12 +91,13 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("package", sorted(ALL - {"tests"}))
-def test_the_code_is_described_in_plain_words(package: str) -> None:
+def test_code_and_messages_have_plain_words(package: str) -> None:
     found = []
     for file in sorted((PROJECT / package).rglob("*.py")):
         source = file.read_text()
         lines = [(line, each) for line, text in docstrings(source) for each in problems(text)]
-        lines += [(line, each) for line, text in comments(source) for each in misused(_CODE.sub("", text))]
+        texts = [*comments(source), *literals(source)]
+        lines += [(line, each) for line, text in texts for each in misused(_CODE.sub("", text))]
         found += [f"{file.relative_to(PROJECT)}:{line}: {each}" for line, each in lines]
     assert found == []
 
@@ -108,6 +122,18 @@ def test_the_documentation_is_written_in_plain_words() -> None:
 def test_a_problem_is_found(docstring: str, problem: str) -> None:
     (found,) = problems(docstring)
     assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "source", ['"Somebody did it"', 'f"{name}: it says {text!r}"', 'log("it", hint="ask " f"anew {a}")']
+)
+def test_a_problem_of_a_message_is_found(source: str) -> None:
+    assert [each for _, text in literals(source) for each in misused(text)] != []
+
+
+@pytest.mark.parametrize("source", ["is_known('asked')", 'f"{said} is a name"', 'f"{asked(1)} requests"'])
+def test_names_in_messages_are_left_alone(source: str) -> None:
+    assert [each for _, text in literals(source) for each in misused(text)] == []
 
 
 @pytest.mark.parametrize(

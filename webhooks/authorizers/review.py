@@ -48,7 +48,7 @@ def decode(body: bytes, content_type: str) -> Review:
     except orjson.JSONDecodeError as error:
         raise Unreadable(400, f"couldn't get version/kind; json parse error: {error}") from error
     if not isinstance(review, dict):
-        raise Unreadable(400, f"the body is no {KIND}")
+        raise Unreadable(400, f"the body is not a {KIND}")
     api_version, kind = review.get("apiVersion") or V1, review.get("kind") or KIND
     if kind != KIND or api_version not in (V1, V1BETA1):
         raise Unreadable(400, f'no kind "{kind}" is registered for version "{api_version}"')
@@ -104,7 +104,7 @@ def _attributes(spec: Object, api_version: str) -> Attributes:
 def _selector(selector: Object) -> Selector:
     requirements = selector.get("requirements") or []
     if not isinstance(requirements, list) or not all(isinstance(one, dict) for one in requirements):
-        raise _WrongType("requirements has to be a list of objects")
+        raise _WrongType("requirements must be a list of objects")
     return Selector(
         raw=_text(selector, "rawSelector"),
         requirements=tuple(
@@ -118,7 +118,7 @@ def _part(parent: Object, name: str) -> Object:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _WrongType(f"{name} has to be an object")
+        raise _WrongType(f"{name} must be an object")
     return value
 
 
@@ -127,7 +127,7 @@ def _text(parent: Object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _WrongType(f"{name} has to be a string")
+        raise _WrongType(f"{name} must be a string")
     return value
 
 
@@ -136,5 +136,5 @@ def _texts(parent: Object, name: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _WrongType(f"{name} has to be a list of strings")
+        raise _WrongType(f"{name} must be a list of strings")
     return value

@@ -128,8 +128,8 @@ class Keeper:
             except Conflict as error:
                 last = error  # another replica was faster
         raise CannotKeep(
-            f"the certificates of {self._options.instance.app} change all the time; "
-            "look for another program that writes the same Secrets or webhook configurations"
+            f"the certificates of {self._options.instance.app} change constantly; stop the other program that writes "
+            "the same Secrets or webhook configurations"
         ) from last
 
     # --- looking
@@ -171,7 +171,8 @@ class Keeper:
         if found is not None and found.get("data") and labels(found).get("app") != self._options.instance.app:
             raise CannotKeep(
                 f'secret "{self._options.namespace}/{name}" holds data and has no label '
-                f'"app: {self._options.instance.app}": it may be somebody else\'s; choose another name or remove it'
+                f'"app: {self._options.instance.app}": it may belong to another program; choose another name or '
+                "delete it"
             )
         return found
 
@@ -195,7 +196,7 @@ class Keeper:
         ca = make_ca(f"{self._options.instance.app} webhooks", now=now, lifetime=CA_LIFETIME)
         data = {CA: ca.certificate_pem, CA_KEY: ca.key_pem, BUNDLE: pem(ca.certificate, *beside)}
         await self._store(self._options.ca_secret, seen.ca_secret, data, {PUBLISHED_AT: None})
-        log.info("Made a CA", until=format_time(ca.certificate.not_valid_after_utc), beside=len(beside))
+        log.info("Created a CA", until=format_time(ca.certificate.not_valid_after_utc), beside=len(beside))
 
     async def _issue(self, seen: _Seen, now: datetime.datetime) -> None:
         assert seen.state.ca is not None
@@ -315,7 +316,7 @@ async def _round(keeper: Keeper, clock: Callable[[], datetime.datetime]) -> floa
     try:
         due = await keeper.run()
     except (KubeError, CannotKeep) as error:
-        log.error("Cannot bring the certificates into order, trying again", error=str(error))
+        log.error("Cannot update the certificates; trying again", error=str(error))
         return _AGAIN_AFTER_FAILURE
     return min(max((due - clock()).total_seconds(), 0.0), _LONGEST_REST)
 

@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str], *, environment: Mapping[str, str] = os.environ) -> int:
     given = parser().parse_args(arguments)
     if given.no_ca and given.install:
-        parser().error("argument --no-ca: not allowed with argument --install, which would remove a CA that is there")
+        parser().error("argument --no-ca: not allowed with argument --install, which would remove an existing CA")
     try:
         return asyncio.run(_run(given, environment))
     except (ConfigError, ConfigurationError, KubeError, _Problem) as error:
@@ -176,7 +176,7 @@ async def bundle_of(client: Client, namespace: str, name: str) -> bytes:
     try:
         content = base64.b64decode(encoded, validate=True)
     except binascii.Error as error:
-        raise _Problem(f'data {BUNDLE} of secret "{namespace}/{name}" is no base64') from error
+        raise _Problem(f'data {BUNDLE} of secret "{namespace}/{name}" is not valid base64') from error
     return certificates(content, of=f'data {BUNDLE} of secret "{namespace}/{name}"')
 
 
@@ -184,7 +184,7 @@ def certificates(content: bytes, *, of: str) -> bytes:
     """Return only the certificates in the content: a private key next to them must not get into a configuration."""
     found = load_certificates(content)
     if not found:
-        raise _Problem(f"{of} holds no certificates as PEM")
+        raise _Problem(f"{of} holds no certificates in PEM format")
     return pem(*found)
 
 

@@ -63,7 +63,7 @@ async def _once(client: Client, resource: Resource, instance: Instance, wanted: 
         return "created"
     if wanted is None:
         if labels(live).get("app") != instance.app:
-            return f'left alone: it has no label "app: {instance.app}"; remove it by hand if it is unused'
+            return f'kept, since it lacks the label "app: {instance.app}"; remove it by hand if it is unused'
         await client.delete(resource, name, uid=uid(live), resource_version=metadata(live)["resourceVersion"])
         return "removed"
     patch = difference(wanted, live)

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
         for what in (*_rules_left_out(documents), *_left_out()):
             print(f"Not checked: {what}.", file=sys.stderr)
     if not documents:
-        print("Error: there is no document in what was given", file=sys.stderr)
+        print("Error: the input has no documents", file=sys.stderr)
         return NOT_LOOKED_AT
     return _code(documents)
 
@@ -154,7 +154,7 @@ def _read(name: str) -> bytes:
 
 def _looked_at(place: str, value: Any) -> Iterator[Document]:
     if not isinstance(value, dict) or not text(value.get("kind")) or not text(value.get("apiVersion")):
-        yield Document(place=place, problem="it is no object: apiVersion and kind must be set")
+        yield Document(place=place, problem="it is not an object; set apiVersion and kind")
     elif is_list(value):
         try:
             for index, item in enumerate(items_of(value)):
@@ -186,7 +186,7 @@ def _lines(document: Document) -> Iterator[str]:
     if document.problem:
         yield f"{place}: Error: {document.problem}"
     elif document.is_foreign:
-        yield f"{place}: {title} is not of the garden API, and is left out"
+        yield f"{place}: {title} does not belong to the garden API; skipped"
     elif document.report.findings:
         yield f"{place}: {title} is invalid:"
         yield from (f"* {finding}" for finding in document.report.findings)

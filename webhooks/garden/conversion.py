@@ -104,4 +104,4 @@ def _json(written: str) -> Any:
     try:
         return orjson.loads(written)
     except orjson.JSONDecodeError as error:
-        raise NotConvertible(f"annotation {PROVIDER_CONFIG} is no JSON: {error}") from None
+        raise NotConvertible(f"annotation {PROVIDER_CONFIG} is not valid JSON: {error}") from None

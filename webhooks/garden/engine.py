@@ -166,7 +166,7 @@ async def _confirmed(access: Access, request: Request, lookups: Lookups, evaluat
 def _unanswered(error: Exception) -> Answer:
     if isinstance(error, Unreachable):
         # Not a refusal: nothing was decided, and the client may retry.
-        return Errored(503, f"cannot ask the API server about rights, numbers and objects: {error}")
+        return Errored(503, f"cannot get rights, counts and objects from the API server: {error}")
     return answer_to(error)
 
 

@@ -34,7 +34,7 @@ def limited(handler: Handler, resource: Resource, settings: Garden) -> Handler:
             if size > most and (request.old_object is None or size > size_of(request.old_object)):
                 return Denied(
                     f"maximum resource size exceeded: {size} bytes, at most {most} are allowed for "
-                    f"{resource.plural}.{resource.group} - take something out of it, or into an object of its own"
+                    f"{resource.plural}.{resource.group} - make it smaller, or divide it"
                 )
         return await handler(request)
 

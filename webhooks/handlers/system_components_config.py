@@ -62,7 +62,7 @@ def tolerations(node: Object) -> tuple[Object, ...]:
     """Tolerations that a pod needs on this Node; none if there are too many for all pods."""
     found, taints = [], mappings(spec(node).get("taints"))
     if len(taints) > MOST_TAINTS:
-        log.warning("A Node has too many taints to be tolerated", node=key(node).name, taints=len(taints))
+        log.warning("A Node has too many taints to tolerate", node=key(node).name, taints=len(taints))
         return ()
     for taint in taints:
         taint_key, value = text(taint.get("key")), text(taint.get("value"))

@@ -114,9 +114,9 @@ class FrontProxies:
             found = await self._client.find(CONFIG_MAPS, Key(NAMESPACE, NAME))
             self._published = parse(mapping((found or {}).get("data")))
             if not self._published.authorities:
-                problem = "it has none; start the API server with --requestheader-client-ca-file"
+                problem = "it is missing; start the API server with --requestheader-client-ca-file"
         except KubeError as error:
             problem = str(error)
         if problem and problem != self._problem:
-            self._log.warning(f"No tokens of WorkloadIdentities can be issued without {self}", error=problem)
+            self._log.warning(f"Cannot issue tokens of WorkloadIdentities without {self}", error=problem)
         self._problem = problem

@@ -103,12 +103,14 @@ class IdentityTokens:
         name = labels(await self._get(NAMESPACES, Key("", namespace))).get(keys.PROJECT_NAME, "")
         project = await self._get(PROJECTS, Key("", name)) if name else None
         if project is None or text(spec(project).get("namespace")) != namespace:
-            raise Refused(422, "Invalid", f'spec.contextObject.namespace: "{namespace}" belongs to no Project')
+            raise Refused(422, "Invalid", f'spec.contextObject.namespace: "{namespace}" does not belong to a Project')
         return project
 
 
 def _demand_own(seeds: set[str], own: str, context: ContextObject) -> None:
     if own not in seeds:
         raise Refused(
-            403, "Forbidden", f'{context.kind} "{context.key}" is not on seed "{own}"; a token can\'t be for it'
+            403,
+            "Forbidden",
+            f'{context.kind} "{context.key}" is not on seed "{own}"; request a token for an object on the seed',
         )

@@ -66,12 +66,12 @@ def read(data: Mapping[str, object], *, secret: Key) -> Issuer:
     try:
         decoded = {name: base64.b64decode(text(value), validate=True) for name, value in data.items()}
     except binascii.Error:
-        raise CannotIssue(secret, "holds something that is no base64") from None
+        raise CannotIssue(secret, "holds invalid base64") from None
     url = decoded.get(ISSUER, b"").decode(errors="replace").strip().rstrip("/")
     if not url:
         raise CannotIssue(secret, f"has no key {ISSUER}")
     if not _is_url(url):
-        raise CannotIssue(secret, f"has a key {ISSUER} that is no URL of the form https://HOST")
+        raise CannotIssue(secret, f"has a key {ISSUER} that is not a URL of the form https://HOST")
     if KEY not in decoded:
         raise CannotIssue(secret, f"has no key {KEY}")
     keys = {}

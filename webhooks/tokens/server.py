@@ -65,16 +65,18 @@ class TokenRequests:
         except Refusal:
             return _failure(429, "TooManyRequests", "too many requests of this user at a time")
         except CannotIssue as error:
-            self._log.error("Nothing can be issued", error=str(error))
+            self._log.error("Cannot issue tokens or kubeconfigs", error=str(error))
             return _failure(500, "InternalError", str(error))
         except KubeError as error:
-            self._log.error("Nothing can be issued", error=str(error))
-            return _failure(503, "ServiceUnavailable", f"the server of tokens can't read what it needs: {error}")
+            self._log.error("Cannot issue tokens or kubeconfigs", error=str(error))
+            return _failure(503, "ServiceUnavailable", f"the token server can't read its inputs: {error}")
 
     async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         user = self._proxies.user(request)
         if user is None:
-            raise Refused(401, "Unauthorized", "only the API server of the garden is answered; ask it instead")
+            raise Refused(
+                401, "Unauthorized", "only the API server of the garden may send requests; use its API instead"
+            )
         if path == ROOT and request.method == "GET":
             return _json(200, _DISCOVERY)
         found = _OBJECT.fullmatch(path)
@@ -90,7 +92,7 @@ class TokenRequests:
         try:
             issuer = await self._issuers.current()
         except (CannotIssue, KubeError) as error:
-            self._log.error("The keys of the issuer of tokens can't be served", error=str(error))
+            self._log.error("Cannot serve the keys of the token issuer", error=str(error))
             return web.Response(status=503, text="503 the issuer is not set up\n")
         return _json(200, issuer.published if path == "/jwks" else issuer.configuration())
 

@@ -63,8 +63,8 @@ def issue(
         )
     if not cluster:
         raise CannotIssue(
-            "the certificates of its API server are not known;"
-            " the gardenlet writes them to key ca.crt of ConfigMap SHOOT.ca-cluster when it reconciles the Shoot"
+            "the CA of its API server is unknown; the gardenlet writes it to key"
+            " ca.crt of ConfigMap SHOOT.ca-cluster when it reconciles the Shoot"
         )
     issuer = _loaded(authority)
     end = issuer.certificate.not_valid_after_utc
@@ -98,7 +98,7 @@ def issue(
 
 def _loaded(authority: Object | None) -> Pair:
     if authority is None:
-        raise NoAuthority("it is not there")
+        raise NoAuthority("it does not exist")
     try:
         pem = [base64.b64decode(text(authority.get(name)), validate=True) for name in ("ca.crt", "ca.key")]
         return read_pair(*pem)

@@ -72,7 +72,7 @@ def _parsed(written: str) -> tuple[Object, str]:
         return {}, f"{_FAILED}: failed parsing label selector: no service account selector annotations present"
     try:
         selector = orjson.loads(written)
-        problem = "" if isinstance(selector, dict) else "it is not a LabelSelector"
+        problem = "" if isinstance(selector, dict) else "it is not a valid LabelSelector"
         for each in mappings(mapping(selector).get("matchExpressions")):
             matches_expression({}, text(each.get("key")), each.get("operator"), texts(each.get("values")))
     except ValueError as error:

@@ -71,7 +71,9 @@ class Keeper:
                 return await self.client.create(CONTROLLER_REVISIONS, wanted), collisions
             except AlreadyExists:
                 collisions = (collisions or 0) + 1
-        raise ReconcileError(f"no name is left for a new revision of {key(seed_set)}")
+        raise ReconcileError(
+            f"no free name for a new revision of {key(seed_set)}; delete old ControllerRevisions of the set"
+        )
 
     async def _renumber(self, revision: Object, number: int) -> Object:
         own, version = key(revision), metadata(revision)["resourceVersion"]

@@ -116,7 +116,7 @@ class SetObjects:
         """Create the Shoot in a dry run.
 
         Raises:
-            KubeError: the API server refuses it.
+            KubeError: the API server rejects it.
         """
         await self.client.create(SHOOTS, shoot, mode=WriteMode(dry_run=True))
 
@@ -165,7 +165,7 @@ class SetObjects:
                 await self.client.find(SEEDS, own.name),
             )
             if any(others) or controller_of(live) != controller_of(shoot):
-                raise Conflict(409, message=f"what belongs to shoot {own} has changed")
+                raise Conflict(409, message=f"objects of shoot {own} have changed")
             return True
 
         await delete_confirmed(self.client, SHOOTS, shoot, now=self.clock(), is_due=is_due)

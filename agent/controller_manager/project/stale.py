@@ -272,7 +272,7 @@ class Reconciler:
     async def _delete(self, project: Object) -> None:
         """Delete the Project if it still is stale."""
         if await delete_confirmed(self._client, PROJECTS, project, now=self._clock(), is_due=self._is_due):
-            log.info("A stale Project is deleted")
+            log.info("Deleted a stale Project")
 
     async def _is_due(self, live: Object) -> bool:
         name = _namespace_of(live)
@@ -295,7 +295,7 @@ def _log(project: Object, decision: Decision, *, dry_run: bool) -> None:
     """Log changes of the decision."""
     status, times = mapping(project.get("status")), {"since": decision.since, "deletedAt": decision.auto_delete}
     if decision.deletes and dry_run:
-        log.info("A stale Project would be deleted", **times)
+        log.info("Dry run: would delete a stale Project", **times)
     elif (text(status.get(SINCE)), text(status.get(AUTO_DELETE))) != (decision.since, decision.auto_delete):
         mark = "would be marked" if dry_run else "is marked"
         log.info(f"A Project {mark} as stale" if decision.since else f"A Project {mark} as used again", **times)

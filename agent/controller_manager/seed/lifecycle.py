@@ -231,7 +231,7 @@ class Reconciler:
         else:
             errors += await self._abandon_shoots(key.name)
         if errors:
-            raise ExceptionGroup("not all is said about a lost Seed", errors)
+            raise ExceptionGroup("conditions of a lost Seed or its Shoots could not be written", errors)
         return self._at(*times)
 
     async def _sum_up(self, seed: Object) -> datetime | None:
@@ -298,7 +298,7 @@ class Reconciler:
         again = self._requested[name] + _ASKED_AGAIN if name in self._requested else now
         if again <= now:
             if keys.OPERATION not in annotations(managed_seed):
-                log.info("The certificate of the gardenlet has expired; its ManagedSeed is to be reconciled")
+                log.info("The certificate of the gardenlet has expired; reconciling its ManagedSeed")
                 await self._api.operate(MANAGED_SEEDS, Key(NAMESPACE, name), keys.OPERATION_RECONCILE)
             self._requested[name] = now
             again = now + _ASKED_AGAIN
@@ -313,7 +313,7 @@ class Reconciler:
                 shoots.append(shoot)
             await yielding.after_long()
         if shoots:
-            log.info("The Shoots of a lost Seed are said to be unknown", count=len(shoots))
+            log.info("Setting the conditions of the Shoots of a lost Seed to Unknown", count=len(shoots))
         at_once = asyncio.Semaphore(_AT_ONCE)
 
         async def abandon(shoot: Object) -> KubeError | None:

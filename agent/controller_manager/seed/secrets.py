@@ -77,7 +77,7 @@ class Reconciler:
         if seed is None:
             return Done()
         if not await self._prepare_namespace(seed):
-            log.info("The namespace of the Seed is being deleted; it is made anew afterwards")
+            log.info("The namespace of the Seed is being deleted; it is recreated afterwards")
             return Done()
         namespace = namespace_of(key.name)
         sources, copies = self._by_name(NAMESPACE), self._by_name(namespace)
@@ -92,7 +92,7 @@ class Reconciler:
             "failed to clean up secrets in seed namespace", (self._delete(copy) for copy in unwanted)
         )
         if errors:
-            raise ExceptionGroup("not all Secrets are as they should be", errors)
+            raise ExceptionGroup("one or more Secrets could not be synchronized", errors)
         return Done()
 
     def _by_name(self, namespace: str) -> Mapping[str, GardenSecret]:

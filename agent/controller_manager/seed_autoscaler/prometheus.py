@@ -52,18 +52,18 @@ class Prometheus:
         try:
             self._samples, problem = samples_of(await self._answer()), ""
         except TimeoutError:
-            problem = "Prometheus does not answer in time"
+            problem = "Prometheus did not respond in time"
         except (OSError, ValueError, aiohttp.ClientError) as error:
             problem = f"Prometheus: {error}"[:_LONGEST_PROBLEM]
         if problem != self._problem:
-            log.info("Usage of Seeds is measured", resource=self.resource, problem=problem)
+            log.info("Usage of Seeds is measured again", resource=self.resource, problem=problem)
         self._problem = problem
 
     async def _answer(self) -> bytes:
         """Query Prometheus, and return the body.
 
         Raises:
-            TimeoutError: no answer in time.
+            TimeoutError: no response in time.
             OSError: the connection failed.
             ClientError: the request failed.
             ValueError: the answer is too long, or reports a failure.
@@ -82,7 +82,7 @@ class Prometheus:
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > _LONGEST_ANSWER:
-                    raise ValueError(f"the answer is longer than {_LONGEST_ANSWER} bytes")
+                    raise ValueError(f"the response is larger than {_LONGEST_ANSWER} bytes")
             if response.status != 200:
                 raise ValueError(error_of(response.status, bytes(body)))
             return bytes(body)

@@ -67,7 +67,7 @@ class Reconciler:
         try:
             replicas = self.inputs.replicas(seed_set)
         except ValueError as error:
-            raise ReconcileError(f"the selector of ManagedSeedSet {target} can't be evaluated: {error}") from error
+            raise ReconcileError(f"invalid selector of ManagedSeedSet {target}: {error}") from error
         seen = observe(
             seed_set,
             replicas,
@@ -95,8 +95,13 @@ class Reconciler:
         rivals = self.inputs.rivals(autoscaler)
         if not rivals:
             return None
-        message = f"ManagedSeedSet {target_of(autoscaler).name} is scaled by others, too: {listed(sorted(rivals))}"
-        return Condition(ACTIVE, "False", "AmbiguousTarget", f"{message}. None of them does anything.")
+        message = f"ManagedSeedSet {target_of(autoscaler).name} is also scaled by {listed(sorted(rivals))}"
+        return Condition(
+            ACTIVE,
+            "False",
+            "AmbiguousTarget",
+            f"{message}. Scaling is disabled; delete all of these autoscalers but one.",
+        )
 
     async def _decide(
         self, autoscaler: Object, settings: Settings, seen: Observation, memory: Memory
@@ -143,7 +148,7 @@ class Reconciler:
         self.recorder.event(autoscaler, "Normal", reason, message, reporter=_REPORTER)
 
     async def _report_failure(self, autoscaler: Object, decision: Decision, error: KubeError, now: datetime) -> None:
-        message = f"The number of replicas could not be set to {decision.replicas}: {refusal_of(error)}"
+        message = f"Cannot set the number of replicas to {decision.replicas}: {refusal_of(error)}"
         found = Condition(ABLE, "False", "FailedUpdateScale", message)
         if (condition(autoscaler, ABLE) or {}).get("message") != message:
             self.recorder.event(autoscaler, "Warning", "FailedRescale", message, reporter=_REPORTER)

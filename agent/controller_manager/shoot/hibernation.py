@@ -83,8 +83,10 @@ class Reconciler:
         try:
             scheduled = entries(shoot)
         except ValueError as error:
-            self.recorder.event(shoot, "Warning", _INVALID, f"No schedule can be followed: {error}", reporter=_REPORTER)
-            log.warning("The schedules of the Shoot can't be followed until they are corrected", error=str(error))
+            self.recorder.event(
+                shoot, "Warning", _INVALID, f"Invalid hibernation schedules: {error}", reporter=_REPORTER
+            )
+            log.warning("The hibernation schedules of the Shoot are invalid; correct them", error=str(error))
             return Done()
         now = self.clock()
         if not gives_up(shoot, version=self.version):
@@ -106,7 +108,7 @@ class Reconciler:
             self.recorder.event(
                 shoot, "Warning", refused, f"{text} was refused: {refusal_of(error)}", reporter=_REPORTER
             )
-            log.warning("What the schedule asks for was refused", error=str(error))
+            log.warning("The change required by the hibernation schedule was rejected", error=str(error))
             return
         self.recorder.event(shoot, "Normal", reason, text, reporter=_REPORTER)
         log.info(text, scheduled_for=format_time(activation.moment))

@@ -242,4 +242,4 @@ def _is_written(present: Object, maintained: Object) -> bool:
 
 def _log_plan(drawn: Plan) -> None:
     changes = description(drawn) if drawn.is_change else "no changes but for a reconciliation"
-    log.info("The Shoot would be maintained", changes=changes)
+    log.info("Dry run: would maintain the Shoot", changes=changes)

@@ -177,10 +177,10 @@ class Reconciler:
 
     async def _expire(self, shoot: Object) -> Result:
         if self.dry_run:
-            log.info("Dry run: a Shoot would be deleted, since its lifetime has ended")
+            log.info("Dry run: would delete a Shoot whose lifetime has ended")
             return RequeueAfter(self.sync_period.total_seconds())
         if await delete_confirmed(self.client, SHOOTS, shoot, now=self.clock(), is_due=self._is_due):
-            log.info("Deleted a Shoot, since its lifetime has ended")
+            log.info("Deleted a Shoot whose lifetime has ended")
         return Done()
 
     async def _is_due(self, shoot: Object) -> bool:
@@ -192,7 +192,7 @@ class Reconciler:
         if before is None or self.dry_run or not self.announced.news(key, [(until, before)]):
             return
         end = f"The lifetime of the cluster ends in less than {_UNITS[before]}, at {format_time(until)};"
-        remedy = f"it is deleted then, unless the annotation {keys.SHOOT_EXPIRATION} is set to a later time"
+        remedy = f"it will be deleted then; to keep it, set the annotation {keys.SHOOT_EXPIRATION} to a later time"
         self.recorder.event(shoot, "Warning", REASON, f"{end} {remedy}", reporter=_REPORTER)
 
 
@@ -205,13 +205,13 @@ def _end(shoot: Object) -> datetime | None:
     try:
         return lifetimes.end(shoot)
     except ValueError as error:
-        raise TerminalError(f"the annotation {keys.SHOOT_EXPIRATION} is no time: {error}") from error
+        raise TerminalError(f"annotation {keys.SHOOT_EXPIRATION} is not a valid time: {error}") from error
 
 
 async def _demand(read: Read, resource: Resource, key: Key) -> Object:
     found = await read(resource, key)
     if found is None:
-        raise ReconcileError(f"{resource.kind} {key}, which says how long the Shoot may live, does not exist")
+        raise ReconcileError(f"{resource.kind} {key}, which limits the lifetime of the Shoot, does not exist")
     return found
 
 

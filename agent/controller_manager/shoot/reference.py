@@ -85,7 +85,7 @@ class Reconciler:
         elif shoot is not None:
             problems += await self._protect(key, shoot)
         if problems:
-            raise ExceptionGroup("not all is protected or released", problems)
+            raise ExceptionGroup("one or more referenced objects could not be protected or released", problems)
         return Done()
 
     # --- unused objects
@@ -119,7 +119,7 @@ class Reconciler:
                 continue
             if found is None:
                 problems.append(
-                    ReconcileError(f"{resource.kind} {referred} does not exist, and the Shoot refers to it")
+                    ReconcileError(f"{resource.kind} {referred} does not exist, but the Shoot refers to it; create it")
                 )
             elif not found.role:
                 has_protected = True

@@ -69,7 +69,7 @@ class Reconciler:
             return Done()
         retries = self.retries.get(key, 0)
         if retries >= MOST_RETRIES:
-            log.warning("A Shoot is not retried any more: it met a rate limit each time", retries=retries)
+            log.warning("A Shoot is not retried any more: each attempt exceeded a rate limit", retries=retries)
             return Done()
         now, failed_at, pause = self.clock(), failure_time(shoot), pause_after(retries, period=self.period)
         when = failed_at and self.failed.of(key, failed_at, now=now) + pause
@@ -88,7 +88,7 @@ class Reconciler:
         except NotFound:
             return
         self.shoots.observe(written)
-        log.info("Retried a Shoot that met a rate limit")
+        log.info("Retried a Shoot that failed because of a rate limit")
 
 
 def is_over(shoot: Object) -> bool:

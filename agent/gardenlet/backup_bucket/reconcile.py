@@ -121,7 +121,7 @@ class Reconciler:
         if extension is not None and is_deleting(extension):
             await self.status.processing(bucket, kind, _STARTED)
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
-        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        standing = standing_of(extension) if extension is not None else Pending("it does not exist yet")
         if isinstance(standing, Trouble):
             self.recorder.event(bucket, "Warning", "ReconcileError", standing.reason)
         if extension is None or question.is_open(extension):
@@ -188,7 +188,8 @@ class Reconciler:
         if found is not None and uid(found) == uid(live):
             return
         reason = (
-            f"Secret {own} is not of this BackupBucket, whose generated credentials need that name: delete the Secret"
+            f"Secret {own} belongs to another object, but the generated credentials of this BackupBucket need "
+            "its name; delete the Secret"
         )
         self.recorder.event(bucket, "Warning", "ReconcileError", reason)
         await self.status.failed(bucket, kind, reason, error={"description": reason})
@@ -227,7 +228,7 @@ class Reconciler:
         if GARDENER_FINALIZER not in finalizers(bucket):
             return Done()
         if users := [str(each) for each in self.entries.keys_by_index(BY_BUCKET, name.name)]:
-            message = f"BackupEntries still use it: {', '.join(sorted(users)[:_NAMED])}"
+            message = f"BackupEntries still use the bucket: {', '.join(sorted(users)[:_NAMED])}"
             self.recorder.event(bucket, "Warning", "ResourceReferenced", message)
             return RequeueAfter(_USED_SECONDS)
         bucket = await self.status.processing(bucket, operations.DELETE, _DELETING)

@@ -98,7 +98,7 @@ class Reconciler:
         extension = await self._extension(place)
         wanted = manifest(place, rules.desired(entry, bucket, _copy_name(entry)))
         copy = await self.credentials.copy(_copy_name(entry), string_map(secret.get("data")), extension)
-        standing = standing_of(extension) if extension is not None else Pending("it is not there yet")
+        standing = standing_of(extension) if extension is not None else Pending("it does not exist yet")
         if extension is not None and is_deleting(extension):
             await self.status.processing(entry, kind, started, seedName=self.seed_name)
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
@@ -188,7 +188,7 @@ class Reconciler:
             return {}
         found = await saved(self.garden, shoot)
         if not found.parts:
-            raise ReconcileError(f"ShootState {shoot} is not there, which BackupEntry {key(entry)} is restored from")
+            raise ReconcileError(f"ShootState {shoot}, from which BackupEntry {key(entry)} is restored, does not exist")
         return found.whole
 
     async def _restored(self, entry: Object) -> None:

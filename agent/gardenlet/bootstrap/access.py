@@ -45,7 +45,7 @@ LOOK_SECONDS = 10.0
 _BOOTSTRAP = "garden bootstrap"
 """Name of the connection that requests a certificate."""
 
-NOT_FITTING = "The garden's server can't be verified by the configured authority (gardenClusterCACert)"
+NOT_FITTING = "The configured CA (gardenClusterCACert) does not verify the garden's server"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -72,7 +72,7 @@ class Credentials:
     def report(self, problem: str) -> None:
         """Record a problem, and log it once."""
         if problem and problem != self.problem:
-            log.error("There are no valid credentials for the garden; waiting for some", error=problem)
+            log.error("No valid credentials for the garden; waiting for new ones", error=problem)
         self.problem = problem
 
 
@@ -125,7 +125,7 @@ class GardenAccess:
             try:
                 kubeconfig = of_content(content, origin=f"in the Secret {self.secret_name}")
             except ConfigurationError as error:
-                self.credentials.report(f"{error}; put a usable one there, or remove it to bootstrap again")
+                self.credentials.report(f"{error}; replace it by a valid one, or remove it to bootstrap again")
                 return None
             life = kubeconfig.life
         boot = None
@@ -144,7 +144,9 @@ class GardenAccess:
             source = choice(found, now=self.seed.clock())
         except NoKubeconfig as error:
             where = _name(self.settings.bootstrap_kubeconfig)
-            raise StartError(f"{error}; put one into the Secret {where}" if where else str(error)) from error
+            raise StartError(
+                f"{error}; store a valid kubeconfig in the Secret {where}" if where else str(error)
+            ) from error
         match source:
             case Source.FILE:
                 return self._of_file()
@@ -157,9 +159,7 @@ class GardenAccess:
                     return None
                 if life is not None:
                     until = format_time(life.until)
-                    self.credentials.report(
-                        f"the certificate for the garden expired at {until}; asking for another one"
-                    )
+                    self.credentials.report(f"the certificate for the garden expired at {until}; requesting a new one")
                 return await self._bootstrapped(boot, instead_of=content)
             case Source.NONE_VALID:
                 assert life is not None
@@ -205,7 +205,7 @@ class GardenAccess:
         """
         origin = f"in the Secret {_name(self.settings.bootstrap_kubeconfig)}"
         start = of_content(content_of(boot), origin=origin)
-        log.info("Asking the garden for a certificate, with the bootstrap kubeconfig", seed=self.seed_name)
+        log.info("Requesting a certificate from the garden, with the bootstrap kubeconfig", seed=self.seed_name)
         async with opened(self.clusters, _BOOTSTRAP, start.connection, self.settings) as garden:
             seconds = self.lifetime
             try:
@@ -214,7 +214,7 @@ class GardenAccess:
                 )
             except NotSigned as error:
                 self._refused, self._refused_until = start.content, self.pace.now() + ATTEMPT_SECONDS
-                raise StartError(f"no certificate for the garden was given: {error}") from error
+                raise StartError(f"the garden issued no certificate: {error}") from error
         unfinished = Unfinished(request=issued.request, user=issued.user, bootstrap_uid=uid(boot))
         try:
             return await self.keep(issued, start.cluster, instead_of=instead_of, unfinished=unfinished)
@@ -263,9 +263,9 @@ class GardenAccess:
             authority = configured_authority(self.settings.garden_cluster_ca_cert)
             return kubeconfig if authority is None else await self.trusting(kubeconfig, authority) or kubeconfig
         except (NotVerified, ValueError) as error:
-            log.warning(f"{NOT_FITTING}; going on with that of the kubeconfig", error=str(error))
+            log.warning(f"{NOT_FITTING}; keeping the one of the kubeconfig", error=str(error))
         except (Overtaken, KubeError) as error:
-            log.warning("The configured authority of the garden was not stored", error=str(error))
+            log.warning("The configured CA of the garden was not stored", error=str(error))
         return kubeconfig
 
     async def trusting(self, kubeconfig: Kubeconfig, authority: bytes) -> Kubeconfig | None:
@@ -280,7 +280,7 @@ class GardenAccess:
         origin = f"in the Secret {self.secret_name}"
         changed = await trusting(self.clusters, kubeconfig, authority, self.settings, origin=origin)
         await self.put(changed.content, instead_of=kubeconfig.content)
-        log.info("Stored another authority of the garden, which verifies its server", secret_name=self.secret_name)
+        log.info("Stored another CA of the garden, which verifies its server", secret_name=self.secret_name)
         return changed
 
 

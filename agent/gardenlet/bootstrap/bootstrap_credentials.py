@@ -30,10 +30,10 @@ async def finish(access: GardenAccess, garden: Client) -> None:
         return
     try:
         await access.pace.patiently("remove the bootstrap credentials", lambda: _remove(access, garden, left))
-        await access.pace.patiently("note that the bootstrap is finished", lambda: _forget(access, secret))
+        await access.pace.patiently("record that the bootstrap is finished", lambda: _forget(access, secret))
     except KubeError as error:
         log.error(
-            "Bootstrap credentials can't be removed; remove them, or allow it",
+            "Cannot delete the bootstrap credentials; delete them, or grant the gardenlet this right",
             error=str(error),
             credentials_of=left.user,
         )
@@ -49,7 +49,7 @@ async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> Non
     for resource, namespace, name in credentials_of(user):
         own = Key(namespace, name)
         if await garden.delete_if_exists(resource, own):
-            log.info("Removed bootstrap credentials", kind=resource.kind, name=str(own))
+            log.info("Deleted the bootstrap credentials", kind=resource.kind, name=str(own))
 
 
 async def _requester(garden: Client, request: str) -> str:

@@ -46,7 +46,9 @@ class LeftOverOperations:
                 return
             await self.pace.sleep(pause)
         if left := await self._round(left):
-            log.error("Operations that a predecessor has left can't be marked as aborted", shoots=list(map(key, left)))
+            log.error(
+                "Cannot mark unfinished operations of a previous gardenlet as aborted", shoots=list(map(key, left))
+            )
 
     async def _found(self) -> list[Object]:
         selection = Selection(label_selector=f"{keys.SEED_LABEL_PREFIX}{self.seed_name}=true")
@@ -78,5 +80,5 @@ class LeftOverOperations:
         except KubeError as error:
             log.warning("Cannot mark an operation as aborted", shoot=where, error=str(error))
             return False
-        log.info("Marked an operation as aborted that a predecessor has left", shoot=where)
+        log.info("Marked an unfinished operation of a previous gardenlet as aborted", shoot=where)
         return True

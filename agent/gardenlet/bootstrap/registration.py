@@ -66,8 +66,7 @@ class Registration:
 
     def _report_absence(self) -> None:
         log.info(
-            "The Seed was deleted and finalised here; it is not registered again, until its configuration changes or"
-            " the marker is removed",
+            "The Seed was deleted; it is not registered again until its configuration changes or the marker is removed",
             seed=self.name,
             marker=f"ConfigMap {MARKER_NAMESPACE}/{MARKER} of the seed cluster",
         )
@@ -98,7 +97,7 @@ class Registration:
         version = metadata(live)["resourceVersion"]
         body = {**patch, "metadata": {**metadata(patch), "resourceVersion": version}}
         written = await self.garden.patch(SEEDS, self.name, body)
-        log.info("Changed the Seed to what is configured", seed=self.name)
+        log.info("Updated the Seed to the configuration", seed=self.name)
         return written
 
     async def _marker(self) -> Object | None:
@@ -124,7 +123,7 @@ class Registration:
             else:
                 return
             await self.pace.sleep(_NAMESPACE_SECONDS)
-        remedy = "see whether the controller manager of the garden runs"
+        remedy = "check whether the controller manager of the garden runs"
         raise StartError(f'namespace "{name}" of the garden: context deadline exceeded: {missing}; {remedy}')
 
     async def _look_at_namespace(self) -> Object:

@@ -141,7 +141,7 @@ class Rotation:
             except StartError:
                 raise
             except Exception as error:  # noqa: BLE001 - the process can run for long despite any failure
-                log.warning("Cannot see to the credentials for the garden; trying again", error=error)
+                log.warning("Cannot check the credentials for the garden; trying again", error=error)
             await self._pause(seconds)
 
     async def _pass(self) -> None:
@@ -226,12 +226,10 @@ class Rotation:
         try:
             found = of_content(content, origin=f"in the Secret {name}")
         except ConfigurationError as error:
-            log.error(
-                "Another kubeconfig for the garden can't be used; going on with the present one", error=str(error)
-            )
+            log.error("The new kubeconfig for the garden is invalid; keeping the current one", error=str(error))
             return
         if found.life is not None and found.life.is_over(self._now()):
-            log.error("The certificate of another kubeconfig has expired; going on with the present one", secret=name)
+            log.error("The certificate of the new kubeconfig has expired; keeping the current one", secret=name)
             return
         if self._attempt is not None:
             await cancelled(self._attempt)
@@ -246,7 +244,7 @@ class Rotation:
         self.kubeconfig = kubeconfig
         self.access.use(kubeconfig)
         self._is_to_renew, self._next_attempt, self._failure, self._has_said = False, 0.0, "", True
-        log.info("Going on with another kubeconfig for the garden", expires=kubeconfig.life and kubeconfig.life.until)
+        log.info("Using a new kubeconfig for the garden", expires=kubeconfig.life and kubeconfig.life.until)
 
     async def _replace_expired(self) -> None:
         """Switch to a new kubeconfig, or bootstrap again."""
@@ -276,7 +274,7 @@ class Rotation:
             present = content_of(await self.access.stored_secret())
             in_use = self.kubeconfig
             if present not in {b"", in_use.content}:
-                raise Overtaken("the Secret with the kubeconfig has another one now")
+                raise Overtaken("the kubeconfig in the Secret was replaced meanwhile")
             renewed = await self.access.keep(issued, in_use.cluster, instead_of=present)
         except (NotSigned, KubeError) as error:
             self._report_failure(life, str(error))
@@ -303,7 +301,7 @@ class Rotation:
         try:
             configured = configured_authority(self.access.settings.garden_cluster_ca_cert)
         except ValueError as error:
-            self._event(REASON_NOT_FITTING, f"{NOT_FITTING}: it is no base64: {error}")
+            self._event(REASON_NOT_FITTING, f"{NOT_FITTING}: it is not valid base64: {error}")
             return
         published = b"" if configured is not None else await self._published()
         if configured is None and not (published and authority_of(self.kubeconfig.cluster)):
@@ -312,8 +310,8 @@ class Rotation:
             changed = await self.access.trusting(self.kubeconfig, published if configured is None else configured)
         except NotVerified as error:
             if configured is not None:
-                self._event(REASON_NOT_FITTING, f"{NOT_FITTING}; going on with that of the kubeconfig: {error}")
-            log.warning("An authority does not verify the garden's server, and is not used", error=str(error))
+                self._event(REASON_NOT_FITTING, f"{NOT_FITTING}; keeping the one of the kubeconfig: {error}")
+            log.warning("A CA does not verify the garden's server and is not used", error=str(error))
         except Overtaken:
             return  # followed, and checked again
         else:

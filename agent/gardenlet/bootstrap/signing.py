@@ -67,7 +67,7 @@ async def certificate_for(client: Client, holder: Holder, *, seconds: int | None
     except KubeError as error:
         raise NotSigned(f"{_called(name)}: {error}") from error
     except (ValueError, UnusablePair) as error:
-        raise NotSigned(f"{_called(name)}: what was signed can't be used: {error}") from error
+        raise NotSigned(f"{_called(name)}: the signed certificate is unusable: {error}") from error
     return Issued(certificate=content, key=key_pem(key), request=name, user=text(spec(made).get("username")))
 
 
@@ -79,7 +79,7 @@ async def _create(client: Client, requested: Object) -> Object:
         name = requested["metadata"]["name"]
         present = await client.get(CERTIFICATE_SIGNING_REQUESTS, name)
         if not is_same_request(present, requested):
-            raise NotSigned(f"{_called(name)} is there already, and asks for something else") from None
+            raise NotSigned(f"{_called(name)} already exists with other content; delete it") from None
         return present
 
 
@@ -96,7 +96,7 @@ async def _waited_for(client: Client, made: Object, *, pace: Pace, until: float)
         if content := signed(present):
             return content
         if pace.now() + _LOOK_SECONDS > until:
-            remedy = "approve the next one, or see to its automatic approval in the garden"
+            remedy = "approve the next one, or enable automatic approval in the garden"
             raise NotSigned(f"{_called(name)} was not approved and signed in time; {remedy}")
         await pace.sleep(_LOOK_SECONDS)
 

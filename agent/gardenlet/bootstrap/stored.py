@@ -125,7 +125,7 @@ async def store(
         attempts -= 1
         present = await client.find(SECRETS, Key(namespace, name))
         if content_of(present) not in {instead_of, content}:
-            raise Overtaken(f"another kubeconfig has been put into the Secret {namespace}/{name}")
+            raise Overtaken(f"another client replaced the kubeconfig in the Secret {namespace}/{name}")
         try:
             if present is None:
                 return await client.create(SECRETS, secret(namespace, name, content, annotations=noted))

@@ -45,7 +45,7 @@ def _filter(machine: str) -> bytes:
         OSError: unknown machine.
     """
     if machine not in _SYSTEMS:
-        raise OSError(f"nothing is known about system calls of {machine}")
+        raise OSError(f"system calls of {machine} are unknown")
     system, socket = _SYSTEMS[machine]
     return b"".join(
         (

@@ -74,8 +74,8 @@ def found() -> Path:
     places = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), str(built_programs()))
     if (file := shutil.which(PROGRAM, path=os.pathsep.join(places))) is None:
         raise HelmError(
-            f"there is no program {PROGRAM} (version 3) beside {sys.executable} or in a directory of PATH: install it "
-            "there, or use the image, which has it; where Go is, `python -m devcluster build` makes it"
+            f"program {PROGRAM} (version 3) is missing in the directory of {sys.executable} and in those of PATH; "
+            "install it there, or use the image, which has it; where Go is, `python -m devcluster build` makes it"
         )
     return Path(file).absolute()
 
@@ -111,8 +111,8 @@ async def run(
             output, errors = await _exchange(process, given, most=limits.output)
             code = await process.wait()
     except TimeoutError as error:
-        remedy = "; see that it gets through to the registry (HTTPS_PROXY, NetworkPolicy)" if limits.has_network else ""
-        raise HelmError(f"{what} has not ended within {limits.seconds:g} s{remedy}") from error
+        remedy = "; check the connection to the registry (HTTPS_PROXY, NetworkPolicy)" if limits.has_network else ""
+        raise HelmError(f"{what} took longer than {limits.seconds:g} s{remedy}") from error
     except _TooMuch as error:
         raise HelmError(f"{what} prints more than {limits.output} bytes") from error
     finally:
@@ -195,7 +195,7 @@ async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
 
 def _why(code: int, limits: Limits) -> str:
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
-        return f"was ended: it takes more than {limits.cpu_seconds} s of computing"
+        return f"was stopped: it used more than {limits.cpu_seconds} s of CPU"
     if code == _CRASHED:
-        return f"crashed, as it does when it needs more than {limits.memory // MIB} MiB of memory"
+        return f"crashed, perhaps since it needs more than {limits.memory // MIB} MiB of memory"
     return f"ended with {code}"

@@ -154,4 +154,4 @@ def _authorities() -> bytes:
         files += [each for each in Path(paths.capath).iterdir() if _AUTHORITY.fullmatch(each.name)]
     if found := b"\n".join(each.read_bytes() for each in files):
         return found
-    raise RegistryError(f"no authority is trusted: {paths.openssl_cafile_env} has to name a file with some")
+    raise RegistryError(f"no CA is trusted; set {paths.openssl_cafile_env} to a file with CA certificates")

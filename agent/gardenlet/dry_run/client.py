@@ -54,7 +54,7 @@ class ReadingClient(Client):
         self, method: str, path: str, *, params: Mapping[str, str] | None = None, **options: Any
     ) -> bytes:
         if method not in _READS and (params or {}).get("dryRun") != "All":
-            raise NotCarriedOutError(f"a preview does not send {method} {path}")
+            raise NotCarriedOutError(f"{method} {path} is not supported in a preview")
         return await super().request(method, path, params=params, **options)
 
 
@@ -143,7 +143,7 @@ class RecordingClient(ReadingClient):
         **_: Any,
     ) -> Object:
         if content_type != MERGE_PATCH:
-            raise NotCarriedOutError(f"a dry run does not know what {content_type} makes of {resource.kind} {name}")
+            raise NotCarriedOutError(f"dry run does not support {content_type} for {resource.kind} {name}")
         live = await self.get(resource, name)
         patched: Object = merge_patched(live, body)
         return patched if subresource else await self._note(resource, patched)
@@ -153,7 +153,7 @@ class RecordingClient(ReadingClient):
         await self._record(resource, key_of(name), None)
 
     async def delete_collection(self, resource: Resource, selection: Selection) -> None:
-        raise NotCarriedOutError(f"all {resource.plural} of {selection} are not deleted by a dry run")
+        raise NotCarriedOutError(f"dry run does not support deleting all {resource.plural} of {selection}")
 
     async def _note(self, resource: Resource, obj: Object) -> Object:
         await self._record(resource, key(obj), obj)

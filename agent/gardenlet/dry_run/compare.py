@@ -22,7 +22,7 @@ from kube.resources import SECRETS, Resource
 from kube.runtime.client import Selection
 from kube.runtime.discovery import Discovery
 
-_OF_SECRET = "the API server refuses it"
+_OF_SECRET = "the API server rejects it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Components:
         resource, name = resources[_kind_of(obj)], key(obj)
         if resource is None:
             guessed = Resource("", obj["apiVersion"], obj["kind"], "", namespaced=bool(name.namespace))
-            problem = f"this seed serves no {obj['kind']} of {obj['apiVersion']}"
+            problem = f"the seed does not serve {obj['kind']} of {obj['apiVersion']}"
             return _Change(resource=guessed, name=name, before=None, after=obj, problem=problem)
         if resource == MANAGED_RESOURCES:
             owner = owner_of_managed_resources(owner)

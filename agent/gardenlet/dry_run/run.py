@@ -8,7 +8,7 @@ from components.results import Results
 from gardener.difference_reports import UnknownTask
 from kube.runtime.controller import failure_of
 
-_NOT_YET = "what it reads is not there yet"
+_NOT_YET = "an object that it reads does not exist yet"
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

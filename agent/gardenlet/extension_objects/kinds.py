@@ -30,7 +30,7 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     if operation := annotations(etcd).get(OPERATION):
         return Pending(f'gardener operation "{operation}" is not yet picked up by controller')
     if kicked and annotations(etcd).get(TIMESTAMP) != kicked:
-        return Pending("somebody else has asked for something since")
+        return Pending("another client has requested an operation since")
     if reported := text(status.get("lastError")):
         return Trouble(reported, tuple(codes_in(reported)))
     generation, observed = integer(metadata(etcd).get("generation")), observed_generation(etcd)
@@ -40,7 +40,7 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     counts["updated"] = integer(status.get("updatedReplicas", status.get("currentReplicas")))
     if not wanted:
         left = max(integer(status.get("replicas")), counts["ready"], counts["current"])
-        return Pending(f"{left} of its members are still there") if left else Ready()
+        return Pending(f"{left} of its members still exist") if left else Ready()
     # `ready` in the status may be of an older generation.
     for name in ("updated", "ready"):
         if counts[name] != wanted:
@@ -48,7 +48,7 @@ def etcd_answer(etcd: Object, *, kicked: str = "") -> Answer:
     if wanted > 1:
         ready = [member for member in mappings(status.get("members")) if member.get("status") == "Ready"]
         if len(ready) < wanted:
-            return Pending(f"{len(ready)} of {wanted} members report that they are ready")
+            return Pending(f"{len(ready)} of {wanted} members are ready")
     return Ready()
 
 

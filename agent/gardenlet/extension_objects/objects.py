@@ -152,7 +152,7 @@ class ExtensionObjects:
             if (noted := annotations(live).get(keys.TIMESTAMP, "")) != requested.timestamp:
                 raise ReconcileError(
                     f'{requested} can\'t be scaled: annotation "{keys.TIMESTAMP}" is {noted or "missing"}, and not'
-                    f" {requested.timestamp}, so somebody else has asked for something"
+                    f" {requested.timestamp}, so another client has requested an operation"
                 )
             if spec(live).get("replicas") == replicas:
                 return requested
@@ -254,7 +254,9 @@ class ExtensionObjects:
                 return await ask(is_last=attempt == _ATTEMPTS - 1)
             except (Conflict, AlreadyExists):
                 continue
-        raise ReconcileError(f"{kind.resource.kind} {name} was changed by others in each of {_ATTEMPTS} attempts")
+        raise ReconcileError(
+            f"{kind.resource.kind} {name} was changed by other clients in each of {_ATTEMPTS} attempts"
+        )
 
     # --- responses
 
@@ -287,7 +289,9 @@ class ExtensionObjects:
         def answer(live: Object | None) -> Answer:
             if live is None or is_migrated(live):
                 return Ready()
-            return answered_error(live, kicked=requested.timestamp) or pending(live, "its extension has not let go yet")
+            return answered_error(live, kicked=requested.timestamp) or pending(
+                live, "its extension has not finished the migration yet"
+            )
 
         async with self._patience(requested, f"Error while waiting for {requested} to be migrated") as patience:
             await self._waiting.until_ready(
@@ -347,7 +351,7 @@ class _Patience:
     limit: asyncio.Timeout
     severe: float
     report: Callable[[str], None]
-    last: str = "nothing is known of it yet"
+    last: str = "its state is not known yet"
     codes: tuple[str, ...] = field(default=())
     is_troubled: bool = False
 

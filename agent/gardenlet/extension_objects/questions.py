@@ -70,5 +70,5 @@ def bounded(obj: Object) -> Object:
     if size <= MOST_BYTES:
         return obj
     raise ReconcileError(
-        f"{obj['kind']} {key(obj)} has {size} bytes, and may have {MOST_BYTES}: make its spec or its state smaller"
+        f"{obj['kind']} {key(obj)} has {size} bytes, more than the limit of {MOST_BYTES}; reduce its spec or its state"
     )

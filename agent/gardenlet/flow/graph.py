@@ -90,12 +90,12 @@ def _problems(tasks: Sequence[Task[O]]) -> Iterator[str]:
     ids, names = [task.id for task in tasks], [task.name for task in tasks]
     for what, texts in (("ID", ids), ("name", names)):
         for each in sorted({each for each in texts if texts.count(each) > 1}):
-            yield f"several tasks have the {what} {each!r}"
+            yield f"more than one task has the {what} {each!r}"
     is_complete = True
     for task in tasks:
         for each in sorted(set(task.after).difference(ids)):
             is_complete = False
-            yield f"task {task.id!r} comes after {each!r}, which is no task"
+            yield f"task {task.id!r} comes after {each!r}, which is not a task"
     if is_complete:
         try:
             TopologicalSorter({task.id: task.after for task in tasks}).prepare()

@@ -97,10 +97,10 @@ class Progress:
         try:
             await self._write(snapshot)
         except KubeError as error:
-            log.info("The progress could not be written", error=str(error))
+            log.info("Cannot write the progress", error=str(error))
             self._news.set()
         except Exception:
-            log.exception("The progress could not be written")
+            log.exception("Cannot write the progress")
         else:
             self._written = snapshot
 

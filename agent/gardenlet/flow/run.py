@@ -64,8 +64,8 @@ class FlowCanceled(ReconcileError):
 
     def __init__(self, snapshot: Snapshot, *, limit: float) -> None:
         super().__init__(
-            f'flow "{snapshot.flow}" was canceled: it took longer than {format_duration(limit)}; '
-            f"not ended: {snapshot.description}"
+            f'flow "{snapshot.flow}" was canceled: it took longer than {format_duration(limit)}; unfinished:'
+            f" {snapshot.description}"
         )
         self.snapshot = snapshot
 
@@ -191,7 +191,7 @@ async def _attempt(task: Task[O], execute: _Execute[O], recording: Recording, no
             # A task may convert its cancellation to an error.
             if isinstance(error, TerminalError | TimedOut | NotInTimeError) or _is_cancelled():
                 raise
-            log.info("A task is tried again", task=task.name, error=str(error))
+            log.info("Retrying a task", task=task.name, error=str(error))
             recording.retry(task.id, str(error))
         with waits():
             await sleep(task.retry.every)

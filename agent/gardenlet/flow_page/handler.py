@@ -69,9 +69,7 @@ def _list(records: FlowRecords, parts: list[str], *, as_json: bool) -> web.Respo
 
 
 def _not_found(parts: list[str], *, as_json: bool) -> web.Response:
-    reported = (
-        "no flow of such an object is known to this process; only the leader runs flows, and remembers the last ones"
-    )
+    reported = "this process has no flow of this object; ask the leader, which runs flows and keeps the last ones"
     if as_json:
         return _json(404, {"error": reported})
     return _page(404, "not_found.html", parts, title="Not found", reported=reported)

@@ -35,7 +35,7 @@ async def preview_answer(
     except NoPreviewError as error:
         return _failure(error.status, str(error))
     except KubeError as error:
-        return _failure(502, redact_text(f"what is needed for it can't be read: {error}"))
+        return _failure(502, redact_text(f"its inputs can't be read: {error}"))
     return _json(200, _redacted(report.data()))
 
 

@@ -64,7 +64,7 @@ class Credentials:
             authority = configured_authority(text(connection.get("gardenClusterCACert")))
         except ValueError as error:
             raise ReconcileError(
-                f"gardenClientConnection.gardenClusterCACert is no base64: {error}; correct the configuration"
+                f"gardenClientConnection.gardenClusterCACert is not valid base64: {error}; correct the configuration"
             ) from error
         if owner.way == bootstrap.ACCOUNT:
             token = await self._account_token(owner.key)
@@ -109,7 +109,7 @@ class Credentials:
         }
         answer = mapping(orjson.loads(await client.request("POST", path, body=body)))
         if not (token := text(mapping(answer.get("status")).get("token"))):
-            raise ReconcileError(f"the garden gave no token of the ServiceAccount {where}")
+            raise ReconcileError(f"the garden returned no token for the ServiceAccount {where}")
         return token
 
 

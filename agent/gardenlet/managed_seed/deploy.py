@@ -135,8 +135,9 @@ class Deployer:
         owner = await target.seed_name()
         if owner not in ("", key(managed_seed).name):
             raise ReconcileError(
-                f'the cluster has the gardenlet of seed "{owner}", and is to become seed "{key(managed_seed).name}": '
-                f"remove the Deployment {NAMESPACE}/{NAME} there, if that seed is gone"
+                f'the cluster already has the gardenlet of seed "{owner}", so it cannot become seed '
+                f'"{key(managed_seed).name}"; if the other seed no longer exists, delete the Deployment '
+                f"{NAMESPACE}/{NAME} in the cluster"
             )
 
     async def _backup(self, managed_seed: Object, shoot: Object) -> Object | None:
@@ -173,8 +174,8 @@ class Deployer:
             where = mapping(found.get(field))
             if text(where.get("kind")) not in ("", SECRETS.kind):
                 raise ReconcileError(
-                    f"no credentials for backups: {kind} {name} of the Shoot has none in a Secret, but a"
-                    f" {where['kind']}; create the Secret that backup.secretRef of the Seed names"
+                    f"no credentials for backups: {kind} {name} of the Shoot refers to a {where['kind']} instead of a "
+                    f"Secret; create the Secret that backup.secretRef of the Seed names"
                 )
             secret = await garden.get(SECRETS, Key(text(where.get("namespace")), text(where.get("name"))))
         except NotFound as error:

@@ -25,7 +25,8 @@ async def register(garden: Client, managed_seed: Object, template: Object) -> No
     owner = mapping(controller_of(live))
     if (owner.get("kind"), owner.get("name")) != (MANAGED_SEEDS.kind, name):
         raise ReconcileError(
-            f'seed "{name}" was not made from spec.seedTemplate: delete it, or make a ManagedSeed with another name'
+            f'seed "{name}" was not created from spec.seedTemplate; delete it, or create a ManagedSeed with another '
+            "name"
         )
     if patch := seed_patch(live, template):
         meta = {**mapping(patch.get("metadata")), "resourceVersion": metadata(live)["resourceVersion"]}

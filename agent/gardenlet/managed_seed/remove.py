@@ -75,16 +75,16 @@ class Remover:
         """Reason why the Seed can't be deleted; empty if none is known."""
         if shoot is None:
             return (
-                ": the cluster with its gardenlet is gone, so nothing cleans up after it; remove the finalizers of the "
-                "Seed if nothing of it is needed any more"
+                ": the cluster with its gardenlet no longer exists, so its objects are not cleaned up; if you don't "
+                "need them, remove the finalizers of the Seed"
             )
         try:
             async with self.context.shoot_clusters.use(namespace_of(shoot)) as cluster:
                 if await self.deployer.target(shoot, cluster).deployment() is None:
                     return (
-                        ": its gardenlet, which has to clean up first, is gone from its cluster; deploy it there "
-                        "again (Deployment garden/gardenlet), or remove the finalizers of the Seed if nothing of it is "
-                        "needed any more"
+                        ": its gardenlet, which must clean up first, no longer exists in its cluster; deploy it again "
+                        "(Deployment garden/gardenlet), or, if you don't need the objects of the Seed, remove its "
+                        "finalizers"
                     )
         except (NoConnectionError, KubeError):
             pass  # the gardenlet may still be there

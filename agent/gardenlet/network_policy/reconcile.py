@@ -78,7 +78,7 @@ class Reconciler:
             except (PolicyError, KubeError) as error:
                 errors.append(_failed(policy, error))
         if errors:
-            raise ExceptionGroup("policies could not be written", errors)
+            raise ExceptionGroup("NetworkPolicies could not be written", errors)
         return Done() if self.stores.are_shoots_known else RequeueAfter(_UNKNOWN_SECONDS)
 
     async def _surroundings(self, namespace: str) -> Surroundings:
@@ -154,7 +154,7 @@ class Reconciler:
     def _report(self, key: Key, policy: Key, uid: str, *, is_wanted: bool) -> None:
         if not self._reported.is_new(key, (policy.name, uid)):
             return
-        message = f"It has no annotation {keys.GARDENER_DESCRIPTION}, so it is not the gardenlet's and stays as it is"
+        message = f"It lacks the annotation {keys.GARDENER_DESCRIPTION}, so the gardenlet does not manage it"
         if is_wanted:
             message += "; the namespace lacks a policy of this name: delete it, or create it again with another name"
         reference = NETWORK_POLICIES.reference(namespace=policy.namespace, name=policy.name, uid=uid)

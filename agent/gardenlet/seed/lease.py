@@ -148,7 +148,7 @@ class Reconciler:
         seed = self.seeds.get(name)
         if seed is None:
             if not self._is_missed:
-                log.info("There is no Seed; its Lease is not renewed until there is one", seed=name.name)
+                log.info("The Seed does not exist; its Lease is not renewed until it does", seed=name.name)
             self._is_missed = True
             return
         self._is_missed = False

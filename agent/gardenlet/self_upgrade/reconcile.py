@@ -113,7 +113,7 @@ class Reconciler:
             try:
                 return _RAW, base64.b64decode(raw, validate=True)
             except ValueError as error:
-                raise ReconcileError(f"{_RAW} is no base64: {error}; correct it") from error
+                raise ReconcileError(f"{_RAW} is not valid base64: {error}; correct it") from error
         where = self._reference(mapping(helm.get("ociRepository")))
         try:
             return str(where), (await self.registry.chart(where)).archive
@@ -126,7 +126,7 @@ class Reconciler:
         try:
             return reference(repository)
         except RegistryError as error:
-            raise ReconcileError(f"spec.deployment.helm.ociRepository names no chart: {error}; correct it") from error
+            raise ReconcileError(f"spec.deployment.helm.ociRepository is invalid: {error}; correct it") from error
 
     async def _deploy(self, gardenlet: Object, chart: bytes) -> None:
         config = mapping(spec(gardenlet).get("config"))

@@ -88,8 +88,8 @@ def demand_all_keys(shoot: Key, before: Saved, found: Object, *, namespace: str)
     """
     if lost := contents.lost_secrets(before.whole, found):
         raise ReconcileError(
-            f"ShootState {shoot} has keys that namespace {namespace} has not any more: {', '.join(lost)}; nothing is"
-            " saved, so that these stay: create their Secrets anew from it"
+            f"ShootState {shoot} has keys missing in namespace {namespace}: {', '.join(lost)}; the state is not saved, "
+            "to keep them; restore these Secrets from the ShootState"
         )
 
 
@@ -103,8 +103,8 @@ def demand_any_key(shoot: Key, before: Saved, found: Object, *, namespace: str) 
     """
     if contents.has_keys(before.whole) and not contents.has_keys(found):
         raise ReconcileError(
-            f"ShootState {shoot} has keys, and namespace {namespace} has none; nothing is saved, so that these stay:"
-            " have the Shoot restored from it"
+            f"ShootState {shoot} has keys, but namespace {namespace} has none; the state is not saved, to keep them; "
+            "restore the Shoot from the ShootState"
         )
 
 

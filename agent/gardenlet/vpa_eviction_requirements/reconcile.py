@@ -37,7 +37,7 @@ class Reconciler:
         try:
             wanted = required(autoscaler.restriction, now=now)
         except RestrictionError as error:
-            log.warning("A VerticalPodAutoscaler is left as it is", error=str(error))
+            log.warning("Left a VerticalPodAutoscaler unchanged", error=str(error))
             return Done()
         if list(autoscaler.requirements) != wanted.requirements:
             await self._write(key, autoscaler, wanted.requirements)

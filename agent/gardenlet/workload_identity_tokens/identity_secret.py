@@ -86,7 +86,7 @@ class IdentitySecret:
         names = (keys.WORKLOAD_IDENTITY_NAMESPACE, keys.WORKLOAD_IDENTITY_NAME)
         for name in names:
             if not self.annotations.get(name):
-                raise InvalidSecret(f'the annotation "{name}" is missing; it has to name a WorkloadIdentity')
+                raise InvalidSecret(f'annotation "{name}" is missing; set it to the name of a WorkloadIdentity')
         context = None
         if given := self.annotations.get(keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT):
             try:
@@ -94,7 +94,7 @@ class IdentitySecret:
             except orjson.JSONDecodeError:
                 context = None
             if not isinstance(context, dict):
-                raise InvalidSecret(f'the annotation "{keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT}" is no JSON object')
+                raise InvalidSecret(f'the annotation "{keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT}" is not a JSON object')
         return Wanted(identity=Key(*(self.annotations[name] for name in names)), context=context)
 
     def renew_at(self) -> datetime | None:
@@ -109,7 +109,7 @@ class IdentitySecret:
         moment = time_or_none(timestamp)
         if moment is None:
             name = keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP
-            raise InvalidSecret(f'the annotation "{name}" is no time; remove it to have the token renewed')
+            raise InvalidSecret(f'annotation "{name}" is not a valid time; remove it to renew the token')
         return moment
 
 

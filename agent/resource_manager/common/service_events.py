@@ -42,7 +42,7 @@ async def warnings_about(client: Client, name: Key, *, api_version: str = "v1", 
         return events_text(found, now=datetime.now(UTC))
     except KubeError as error:
         log = structlog.get_logger()
-        log.info("The events of an object could not be read", object=f"{kind} {name}", error=str(error))
+        log.info("Cannot read the Events of an object", object=f"{kind} {name}", error=str(error))
         return ""
 
 

@@ -95,7 +95,7 @@ async def warn_without_machines(discovery: Discovery, namespace: str | None) -> 
                 kind=f"{MACHINES.api_version} {MACHINES.kind}",
             )
     except KubeError as error:
-        log.info("It is not known yet whether the source cluster has Machines", error=str(error))
+        log.info("It is not known yet whether the source cluster serves Machines", error=str(error))
 
 
 # --- metrics
@@ -165,12 +165,12 @@ class Reconciler:
         except KubeError as error:
             raise ReconcileError(f"failed when checking for approval conditions: {error}") from error
         if isinstance(decision, NoOpinion):
-            log.debug("A request for a client certificate is none of ours")
+            log.debug("Another approver handles this request for a client certificate")
             return Done()
         if isinstance(decision, Denial) and decision.may_change:
             age = (self.clock() - parse_time(metadata(csr)["creationTimestamp"])).total_seconds()
             if age < self.grace:
-                log.info("A request is not denied yet", reason=decision.reason)
+                log.info("Not denying a request yet", reason=decision.reason)
                 return RequeueAfter(min(self.grace - age, _LONGEST_GRACE_PAUSE))
         await self._write(csr, decision)
         return Done()

@@ -167,11 +167,11 @@ def unfit(request: SigningRequest, contents: Contents) -> Denial | None:
             f"IP:{address}" for address in requested.ip_addresses
         }
     if others:
-        return Denial(Check.OTHERS, f"CSR asks for what such a certificate does not have: {listed(others)}")
+        return Denial(Check.OTHERS, f"CSR requests contents that are not allowed: {listed(others)}")
     if set(request.usages) - {KEY_ENCIPHERMENT} != {DIGITAL_SIGNATURE, contents.usage}:
         wanted = f'"{DIGITAL_SIGNATURE}", "{contents.usage}" and optionally "{KEY_ENCIPHERMENT}"'
         found = listed(map(quoted, request.usages))
-        return Denial(Check.USAGES, f"usages of CSR have to be {wanted}, found {found}")
+        return Denial(Check.USAGES, f"usages of CSR must be {wanted}, found {found}")
     return None
 
 

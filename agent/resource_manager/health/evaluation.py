@@ -67,13 +67,15 @@ class Blame:
         now = self._now()
         self._costly = {each: found for each, found in self._costly.items() if found[0] > now}
         if key in self._costly:
-            raise CheckError(f"{self._costly[key][1]}; it is evaluated again after ten minutes, reduce the object")
+            raise CheckError(f"{self._costly[key][1]}; it is evaluated again after ten minutes; reduce the object")
         of_namespace = sum(each.namespace == key.namespace for each in self._costly)
         if of_namespace >= MOST_OBJECTS:
-            raise CheckError(f"{of_namespace} objects of the namespace took too much, it is not evaluated for others")
+            raise CheckError(
+                f"{of_namespace} objects of the namespace exceeded the limit; it is not evaluated for the others"
+            )
         namespaces = {each.namespace for each in self._costly}
         if len(namespaces) >= MOST_NAMESPACES:
-            raise CheckError(f"objects of {len(namespaces)} namespaces took too much; simplify the expression")
+            raise CheckError(f"objects of {len(namespaces)} namespaces exceeded the limit; simplify the expression")
 
     def add(self, key: Key, why: str) -> None:
         if len(self._costly) < _REMEMBERED:
@@ -151,8 +153,8 @@ class Evaluator:
     @staticmethod
     def _why(code: int) -> str:
         if code in {-signal.SIGPROF, -signal.SIGKILL}:
-            return f"it took more than {LONGEST_SECONDS} s of processor time"
-        return f"it took more than {MEMORY >> 20} MiB of memory"
+            return f"it used more than {LONGEST_SECONDS} s of CPU"
+        return f"it used more than {MEMORY >> 20} MiB of memory"
 
 
 class _EndedError(Exception):
@@ -205,4 +207,4 @@ def _kind_errors(path: str, group: str, kind: str) -> Iterator[FieldError]:
     if not is_custom(group):
         yield forbidden(f"{path}.apiVersion", "expressions are for custom resources only")
     elif has_rule(group, kind):
-        yield forbidden(f"{path}.kind", f"{kind} has a rule of its own, which can't be replaced")
+        yield forbidden(f"{path}.kind", f"{kind} has a built-in rule, which can't be replaced; remove the expressions")

@@ -30,7 +30,7 @@ def _answer(texts: dict[str, str], variables: dict[str, Any]) -> object:
     except CheckError as error:
         return {"error": str(error)}
     except MemoryError:
-        return {"error": "it took too much memory", "costly": True}
+        return {"error": "it used too much memory", "costly": True}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 

@@ -103,7 +103,7 @@ def _origin(resource: Resource, obj: Object, cluster_id: str) -> Key | None:
         return origin(obj, cluster_id=cluster_id)
     except ValueError as error:
         name = f"{resource.kind} {key(obj)}"
-        log.error("The ManagedResource of an object is not known", object=name, error=str(error))
+        log.error("The ManagedResource of an object is unknown", object=name, error=str(error))
         return None
 
 

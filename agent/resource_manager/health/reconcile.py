@@ -173,7 +173,7 @@ class Reconciler:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise ReconcileError(f"the objects could not be looked at within {seconds:g} seconds") from error
+            raise ReconcileError(f"the objects could not be checked within {seconds:g} seconds") from error
 
     def _log(self, name: Key, condition: Condition, findings: list[Finding]) -> None:
         """Log all findings, since the condition has only the first; nothing if they were logged already."""

@@ -86,7 +86,9 @@ class Reconciler:
 
     def _warn(self, source: Key, left_out: Sequence[DestinationRule]) -> None:
         """Report rules that the last pass did not leave out."""
-        message = f"The DestinationRules of a namespace lead to {MOST_PATCHES} ports of Services at most; delete some"
+        message = (
+            f"The DestinationRules of a namespace may refer to {MOST_PATCHES} ports of Services at most; delete some"
+        )
         rules = {rule.key: rule for rule in left_out}
         for name in self._left_out.news(source, rules):
             self._recorder.event(rules[name].reference(), "Warning", LIMIT_EXCEEDED, message, reporter=NAME)

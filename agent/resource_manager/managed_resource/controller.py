@@ -244,7 +244,7 @@ class ManagedResourceLoop:
         try:
             found = parse_origin(origin)
         except ValueError:
-            self._log.debug("An object has an origin that can't be read", origin=origin)
+            self._log.debug("An object has an invalid origin", origin=origin)
             return
         managed_resource = self._source.managed_resources.get(found.key)
         if found.cluster_id != self._cluster_id or managed_resource is None:

@@ -105,7 +105,7 @@ class Elsewhere:
                 async with asyncio.timeout(_MOST_SECONDS):
                     await self._plan(name)
             except TimeoutError:
-                self._leave_out(name, f"it was not planned within {_MOST_SECONDS:.0f} s")
+                self._leave_out(name, f"planning took longer than {_MOST_SECONDS:.0f} s")
             except Exception as error:  # noqa: BLE001 - one must not end the planning of others
                 log.error("A ManagedResource of another agent can't be planned", error=error, managedResource=str(name))
             self.unknown.known(name, as_of=began)
@@ -143,7 +143,7 @@ class Elsewhere:
         if name not in self._left_out:
             self._left_out.add(name)
             log.warning(
-                "Divide a ManagedResource of another agent: what it takes over may be deleted before",
+                "Divide a ManagedResource of another agent; objects that it takes over may be deleted meanwhile",
                 managedResource=str(name),
                 reason=reason,
             )

@@ -136,7 +136,7 @@ class Executor:
             self.ownership.tried(changes.owner, refused=changes.refused, untried=changes.untried)
         except TimeoutError:
             limit = format_duration(self.time_limit)
-            changes.errors.append(f"the pass was not finished within {limit}; it goes on with the next one")
+            changes.errors.append(f"the pass took longer than {limit}; the next one continues it")
 
     async def settle_ownership(
         self,

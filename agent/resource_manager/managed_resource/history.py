@@ -47,8 +47,8 @@ _SYNC_SECONDS = 20.0
 _NAMES = 10
 """Number of names that are tried, one number after the other, before one that cannot have been taken on purpose."""
 _NOT_STORED = (
-    f"the CustomResourceDefinition of ManagedResources has no field status.{REVISIONS}, so no version that is kept "
-    "can be distinguished from a forged one; apply the CustomResourceDefinition of this version"
+    f"the CustomResourceDefinition of ManagedResources has no field status.{REVISIONS}, which distinguishes genuine "
+    "versions from forged ones; apply the CustomResourceDefinition of this release"
 )
 _BY_NAME = "name"
 
@@ -155,7 +155,7 @@ class History:
         if not self._store.synced.is_set():
             await self.caches.tried(_VIEW, timeout=_SYNC_SECONDS)
         if not self._store.synced.is_set():
-            raise KubeError("no list of the Secrets of the history could be had yet")
+            raise KubeError("the Secrets of the history have not been listed yet")
         own = key(managed_resource)
         found = self._store.values_by_index(_BY_NAME, Key(own.namespace, selector_of(own.name)))
         return [kept.revision for kept in found]
@@ -182,7 +182,7 @@ class History:
             self._store.observe(written)
         if reason := annotations(written).get(keys.NOT_KEPT):
             self._report(managed_resource, NOT_KEPT, f"revision {revision.number} has no content: {reason}")
-        log.info("An applied version was kept", revision=revision.number, secret=str(key(written)))
+        log.info("Stored an applied version", revision=revision.number, secret=str(key(written)))
         return ((revision, written),)
 
     async def _create(self, secret: Object) -> Object | None:

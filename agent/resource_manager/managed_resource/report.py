@@ -153,7 +153,7 @@ class Reporter:
         self.held_back(managed_resource, changes)
         self._history(changes.owner).tried = _trial(managed_resource, plan)
         if changes.errors and len(changes.errors) == plan.awaited and self._is_transient(changes.owner):
-            self._log.info("Waiting until kinds are served whose definitions were just applied", objects=plan.awaited)
+            self._log.info("Waiting until the kinds of new CustomResourceDefinitions are served", objects=plan.awaited)
             return RequeueAfter(_SERVED_SECONDS)
         warnings = {**self._warnings_to_store(changes), **self._jobs_to_store(managed_resource, changes)}
         if failure := changes.failure():
@@ -269,7 +269,7 @@ class Reporter:
         lasts = not self._is_transient(name)
         if (at_once or lasts) and self._failures.news(name, [failure.message]):
             if at_once:
-                self._log.info("Not everything was done", reason=failure.reason, error=failure.message)
+                self._log.info("The pass was incomplete", reason=failure.reason, error=failure.message)
             self._recorder.event(managed_resource, "Warning", failure.reason, failure.message)
 
     def removal_failed(self, managed_resource: Object, outcome: Condition) -> None:
@@ -295,7 +295,7 @@ class Reporter:
         """Report removals that the claims of others hold back, once."""
         if news := self._held_back.news(changes.owner, changes.held_back()):
             text = news_text(news)
-            self._log.info("Removals are held back", reasons=text)
+            self._log.info("Removals are delayed", reasons=text)
             self._recorder.event(managed_resource, "Warning", REMOVAL_HELD_BACK, text)
 
     def removal(self, changes: ChangeSet, present: Sequence[Object]) -> Condition:
@@ -337,7 +337,7 @@ class Reporter:
             if repairs and self._repair_events.take():
                 self._event(managed_resource, "Reconciled", f"Objects were repaired: {news_text(repairs)}")
             if taken_over:
-                text = f"Objects were taken over that existed without an owner: {news_text(taken_over)}"
+                text = f"Took over existing objects without an owner: {news_text(taken_over)}"
                 self._event(managed_resource, "TakenOver", text)
 
     def _event(self, managed_resource: Object, reason: str, text: str) -> None:

@@ -66,7 +66,7 @@ class Autoscalers:
                 continue
             store = await self._store(resource, project)
             if not store.synced.is_set():
-                raise ListError(list_error_text(short, "no list of them could be had yet"))
+                raise ListError(list_error_text(short, "they have not been listed yet"))
             found += (scaled for _, scaled in store.items())
         return together(found)
 

@@ -107,7 +107,7 @@ class Source:
             if found is None:
                 self._absent[wanted] = time.monotonic()
             elif found.get("type") == keys.REVISION_TYPE:
-                raise KubeError(f'Secret "{wanted.name}" keeps an applied version; name one with manifests')
+                raise KubeError(f'Secret "{wanted.name}" holds an applied version; refer to a Secret with manifests')
             else:
                 self.secrets.observe(found)
                 known = self._version(wanted) or SecretVersion(uid=uid(found), version=resource_version(found))

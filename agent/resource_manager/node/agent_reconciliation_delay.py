@@ -127,7 +127,7 @@ class Reconciler:
         try:
             secrets = await self._client.list(SECRETS, _CONFIGURATIONS, form=Form.METADATA)
         except Forbidden as error:
-            log.info("Which Nodes are updated one by one can't be read; all get a delay", error=str(error))
+            log.info("Nodes with sequential updates are unknown; all Nodes get a delay", error=str(error))
             return frozenset()
         return frozenset(key(secret).name for secret in secrets if is_truthy(annotations(secret).get(keys.OSC_SERIAL)))
 

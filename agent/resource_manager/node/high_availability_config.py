@@ -71,7 +71,7 @@ class Reconciler:
             name = key(workload).name
             if await self._client.patch_if_exists(kind, Key(namespace, name), {}) is None:
                 continue
-            log.info("A workload was written again for another number of Nodes", kind=kind.kind, workload=name)
+            log.info("Updated a workload for another number of Nodes", kind=kind.kind, workload=name)
 
 
 def is_outdated(workload: Mapping[str, Any], *, several_nodes: bool) -> bool:

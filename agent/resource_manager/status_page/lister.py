@@ -122,7 +122,9 @@ def _health_status(managed_resource: Object, reference: Object, leading: LeaderS
         if finding := leading.progressing(named):
             return HealthStatus(Health.PROGRESSING, _what(finding))
     except NotKnown:
-        return HealthStatus(Health.UNKNOWN, "no watch shows it: it is missing, not looked at yet, or without our label")
+        return HealthStatus(
+            Health.UNKNOWN, "not seen by watches: it is missing, not processed yet, or lacks the label of the agent"
+        )
     return HealthStatus(Health.HEALTHY, leading.manual(named).removeprefix(f"{named.kind} {named}: "))
 
 

@@ -75,7 +75,7 @@ class LiveReader:
         except KubeError as error:
             return LiveObject(None, f"It can't be read: {error}")
         except TimeoutError:
-            return LiveObject(None, f"The API server did not answer within {_SECONDS:.0f} s.")
+            return LiveObject(None, f"The API server did not respond within {_SECONDS:.0f} s.")
 
     async def _read(self, reference: Object) -> LiveObject:
         resource = await self._discovery.find(reference.get("apiVersion") or "", reference.get("kind") or "")

@@ -55,7 +55,7 @@ def list_page(lister: Lister, listing: Listing, *, now: datetime) -> str:
     with_class = len(listing.classes) > 1
     caption = span_of(page, "ManagedResource") + (f" of {listing.known:,}" if page.total != listing.known else "")
     if not page.items:
-        caption = "There are no ManagedResources." if not listing.known else "No ManagedResource fits."
+        caption = "There are no ManagedResources." if not listing.known else "No ManagedResource matches."
     return render(
         "list.html",
         lister,
@@ -130,7 +130,7 @@ class ChangesQuery:
 def changes_page(lister: Lister, query: ChangesQuery, *, now: datetime) -> str:
     found = query.finds(lister.changes.newest_first())
     page = paged(found, query.page)
-    kept = f"The last {lister.changes.limit:,} are kept, as long as this process lives."
+    kept = f"The last {lister.changes.limit:,} are kept until this process ends."
     return render(
         "changes.html",
         lister,
@@ -139,7 +139,7 @@ def changes_page(lister: Lister, query: ChangesQuery, *, now: datetime) -> str:
         section="/changes",
         query=query,
         is_set=query != ChangesQuery(),
-        caption=f"{span_of(page, 'change')}. {kept}" if found else f"Nothing was done, or nothing fits. {kept}",
+        caption=f"{span_of(page, 'change')}. {kept}" if found else f"No changes, or none match. {kept}",
         page=page,
     )
 
@@ -201,7 +201,7 @@ def _properties(lister: Lister, managed_resource: Object) -> Iterator[Property]:
     yield Property("Class", class_name if lister.is_ours(managed_resource) else f"{class_name} (of another agent)")
     yield Property("Created", at=meta.get("creationTimestamp") or "")
     if meta.get("deletionTimestamp"):
-        yield Property("Deletion asked for", at=meta["deletionTimestamp"])
+        yield Property("Deletion requested", at=meta["deletionTimestamp"])
     generation = f"{meta.get('generation') or 0}"
     if not is_observed(managed_resource):
         generation += f", applied is {status.get('observedGeneration') or 0}"
@@ -238,10 +238,7 @@ def _branches(lister: Lister, managed_resource: Object, seen: Sequence[SeenObjec
 
 def _what_is_shown(lister: Lister, managed_resource: Object) -> str:
     if not lister.is_ours(managed_resource):
-        return "It is of another class, so how its objects fare is not known here."
+        return "It has another class, so the state of its objects is unknown here."
     if not lister.leads:
-        return "How objects fare, and which Secret they come from, the leader knows."
-    return (
-        "As the watches of the agent show. It counts the pods of Deployments; what else objects have made is not "
-        "watched, and shown by kubectl mr tree."
-    )
+        return "The leader knows the state of objects, and the Secrets that they come from."
+    return "From the watches of the agent. Pods of Deployments are counted; kubectl mr tree shows other dependents."

@@ -121,5 +121,5 @@ class _RegionConfigs:
             if counting != config.key:
                 name = {"namespace": config.key.namespace, "name": config.key.name}
                 about = {**CONFIG_MAPS.type_meta, **name}
-                message = f"It does not count for cloud profile {profile}, which ConfigMap {counting} names, too"
+                message = f"Ignored for cloud profile {profile}, for which ConfigMap {counting} is used"
                 self._recorder.event(about, "Warning", "RegionConfigIgnored", message)

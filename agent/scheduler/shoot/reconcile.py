@@ -160,7 +160,7 @@ class Reconciler:
         for stage, count in excluded.items():
             metrics.filtered_seeds_total.labels(stage).inc(count)
         log.info(
-            "Decided about a Shoot",
+            "Made a scheduling decision for a Shoot",
             seed=decision.seed,
             reason=decision.message,
             seeds=len(garden.seeds),

@@ -201,11 +201,12 @@ class Gateways:
                 )
             elif self._pods_of(gateway, service) is None:
                 found.append(
-                    f"Gateway {gateway} has the selector {label_selector_text(dict(selector))}, and the Services of the"
-                    f" namespace use {MOST_WATCHES} other selectors of Gateways already; use Gateways with the same"
+                    f"Gateway {gateway} has the selector {label_selector_text(dict(selector))}, but the Services of "
+                    f"the namespace already use {MOST_WATCHES} other selectors of Gateways; use Gateways with the "
+                    "same selector"
                 )
         if len(gateways) == MOST_GATEWAYS:
-            found.append(f"VirtualServices lead through {MOST_GATEWAYS} Gateways or more; others do not count")
+            found.append(f"VirtualServices refer to {MOST_GATEWAYS} Gateways or more; further ones are ignored")
         return found
 
     def _leading_to(self, service: Key) -> Iterator[tuple[VirtualService, Key]]:

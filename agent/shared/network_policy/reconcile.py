@@ -79,7 +79,7 @@ class _Notes:
         if len(messages) < MOST_NOTES:
             messages[message] = None
         else:
-            messages[f"There is more than is reported: {MOST_NOTES} are"] = None
+            messages[f"Only the first {MOST_NOTES} problems are reported"] = None
 
     def all(self) -> frozenset[Note]:
         return frozenset((reason, message) for reason, messages in self._by_reason.items() for message in messages)
@@ -125,7 +125,7 @@ class Reconciler:
         """Write the policies of a Service.
 
         Raises:
-            ExceptionGroup: single policies could not be written.
+            ExceptionGroup: single NetworkPolicies could not be written.
         """
         began = self._now()
         await self._gateways.look(key)
@@ -181,10 +181,10 @@ class Reconciler:
             reason = LIMIT_EXCEEDED if problem.is_limit else INVALID_ANNOTATION
             notes.add(reason, f"{problem.annotation}: {problem.message}")
         if service.ports_left_out:
-            notes.add(LIMIT_EXCEEDED, f"{_MOST_PORTS}; {service.ports_left_out} get none: use several Services")
+            notes.add(LIMIT_EXCEEDED, f"{_MOST_PORTS}; {service.ports_left_out} get none; use several Services")
         if desired.namespaces_left_out:
-            left_out = f"{desired.namespaces_left_out} namespaces that it lets in get none"
-            notes.add(LIMIT_EXCEEDED, f"{_MOST_POLICIES}; {left_out}: let in fewer, or at fewer ports")
+            left_out = f"{desired.namespaces_left_out} namespaces that it allows get none"
+            notes.add(LIMIT_EXCEEDED, f"{_MOST_POLICIES}; {left_out}; allow fewer namespaces, or fewer ports")
         for message in self._gateways.problems(service.key):
             notes.add(GATEWAY_NOT_USABLE, message)
         for label in sorted(desired.shortened, key=lambda label: label.usual):
@@ -252,7 +252,9 @@ class Reconciler:
         except AlreadyExists:
             await self._take_over(service, policy)
         except NamespaceTerminating:
-            log.debug("The namespace of a policy goes; the watch will bring the news", networkPolicy=str(policy.key))
+            log.debug(
+                "The namespace of a policy is being deleted; waiting for its watch event", networkPolicy=str(policy.key)
+            )
         except KubeError as error:
             raise _failed("creating", policy.key, error) from error
 
@@ -274,7 +276,7 @@ class Reconciler:
         if present.owner != service.key and self._stores.services.get(present.owner) is not None:
             raise ReconcileError(_taken(policy.key, present.owner))
         if present.owner != service.key:
-            message = f"NetworkPolicy {policy.key} was there already, without labels of this Service, and is replaced"
+            message = f"NetworkPolicy {policy.key} existed without the labels of this Service; it is replaced"
             self._event(service, "Warning", TAKEN_OVER, message)
         await self._update(service, policy, present, has_labels=bool(live["metadata"].get("labels")))
 
@@ -308,9 +310,9 @@ class Reconciler:
 
 def _together(errors: list[Exception]) -> ExceptionGroup[Exception]:
     if len(errors) > MOST_NOTES:
-        left_out = ReconcileError(f"{len(errors) - MOST_NOTES} more policies could not be written")
+        left_out = ReconcileError(f"{len(errors) - MOST_NOTES} more NetworkPolicies could not be written")
         errors = [*errors[:MOST_NOTES], left_out]
-    return ExceptionGroup("policies could not be written", errors)
+    return ExceptionGroup("NetworkPolicies could not be written", errors)
 
 
 def _is_spared(service: Service, name: Key, *, count: int) -> bool:

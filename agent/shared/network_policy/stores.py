@@ -69,7 +69,7 @@ class _Client:
 SERVICES_VIEW = View(
     SERVICES,
     Service.of,
-    indexes=(("namespace", _in_namespace), ("letting in", _letting_in), ("asked for", _asked_for)),
+    indexes=(("namespace", _in_namespace), ("letting in", _letting_in), ("requested", _asked_for)),
     most=128 << 10,
 )
 NAMESPACES_VIEW = View(NAMESPACES, Namespace.of, form=Form.METADATA)
@@ -169,7 +169,7 @@ class PolicyStores:
 
     def _services_asked_for(self, requested: tuple[str, str]) -> Iterator[Key]:
         namespace, label = requested
-        for name, service in self.services.by_index("asked for", label):
+        for name, service in self.services.by_index("requested", label):
             if name.namespace == namespace or _lets_in(service, self.namespace(namespace)):
                 yield name
 

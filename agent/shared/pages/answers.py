@@ -25,7 +25,7 @@ _HEADERS = {
 def refusal(request: web.BaseRequest, *, on_loopback: bool) -> web.Response | None:
     """Answer to a refused request; None if it is served. `on_loopback`: see `is_loopback`."""
     if on_loopback and not is_name_of_this_computer(request.headers.get("Host", "")):
-        return _plain(421, "this page is served as localhost, 127.0.0.1 and [::1] only\n")
+        return _plain(421, "this page is served as localhost, 127.0.0.1 and [::1] only; use one of these\n")
     if request.method not in {"GET", "HEAD"}:
         return _plain(405, "this page is read only\n", Allow="GET, HEAD")
     return None

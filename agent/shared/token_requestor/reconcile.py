@@ -162,7 +162,9 @@ class Reconciler:
             self.targets.follow(secret.key, None)
         else:
             if spec.target == secret.key and self.source is self.target:
-                raise InvalidSecretError("the target Secret is this one; remove the annotations that name it")
+                raise InvalidSecretError(
+                    "the target Secret is this Secret itself; remove the annotations with its name"
+                )
             self.targets.follow(secret.key, spec.target)  # before it is read, so that no change is missed
             target = await self._read_target(spec.target)
             self.targets.left(spec.target, resource_version(target or {}))
@@ -181,11 +183,11 @@ class Reconciler:
     async def _check(self, token: bytes, renew_timestamp: str, memory: Memory) -> Due | _Valid:
         if self.lenient and renew_time(renew_timestamp) is None:
             name = keys.TOKEN_RENEW_TIMESTAMP
-            raise InvalidSecretError(f'the annotation "{name}" is no time; remove it to have the token renewed')
+            raise InvalidSecretError(f'annotation "{name}" is not a valid time; remove it to renew the token')
         now = self.clock.now()
         renew_at = memory.renew_at(renew_timestamp, now=now, today=self.clock.today())
         if now >= renew_at:
-            return Due("it is time")
+            return Due("it is due")
         if self.lenient:
             return _Valid(renew_at)
         review_at = memory.review_at(token)
@@ -251,8 +253,8 @@ class Reconciler:
         self._warn(
             look.secret,
             KUBECONFIG_REMOVED,
-            f"the kubeconfig is removed from this Secret, and the target Secret {look.spec.target} gets a bare token;"
-            " put a kubeconfig into the target Secret, or set controllers.tokenRequestor.restoreTargetKubeconfig",
+            f"the kubeconfig is removed from this Secret, and the target Secret {look.spec.target} gets only a token; "
+            "add a kubeconfig to the target Secret, or set controllers.tokenRequestor.restoreTargetKubeconfig",
         )
         return data
 

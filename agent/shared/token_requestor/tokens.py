@@ -73,12 +73,12 @@ class Tokens:
         except Forbidden as error:
             if not self._logged_forbidden:
                 self._logged_forbidden = True
-                log.info("Tokens can't be checked; allow the creation of tokenreviews", error=redact_text(str(error)))
+                log.info("Cannot check tokens; grant the right to create tokenreviews", error=redact_text(str(error)))
             return True
         except KubeError as error:
             raise ReconcileError(f"token review failed: {redact_text(str(error))}") from error
         if not status.get("authenticated"):
-            log.info("The present token is not accepted", reason=_without(token, str(status.get("error") or "")))
+            log.info("The current token is not accepted", reason=_without(token, str(status.get("error") or "")))
         return bool(status.get("authenticated"))
 
     async def try_audiences(self, token: str) -> None:
@@ -128,9 +128,9 @@ def read_answer(answer: bytes, *, today: datetime) -> Token:
         created = metadata(obj).get("creationTimestamp")
         issued = parse_time(created) if created else today
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ReconcileError("the answer to the TokenRequest is not one") from None
+        raise ReconcileError("the response is not a TokenRequest") from None
     if not isinstance(text, str) or not text:
-        raise ReconcileError("the answer to the TokenRequest holds no token")
+        raise ReconcileError("the response to the TokenRequest has no token")
     return Token(text, expires - issued)
 
 

@@ -110,7 +110,7 @@ _BACKUP = struct(
 )
 
 _SPEC = struct(
-    "What is asked for.",
+    "Desired state of the object.",
     {
         "selector": raw("Selector of the Pods."),
         "labels": string_map("Labels of the Pods."),

@@ -23,7 +23,7 @@ from kube.resources import Resource
 PROTECTED = {keys.DELETION_PROTECTED: "true"}
 """Labels of definitions whose deletion has to be confirmed."""
 
-TYPE_COLUMN = Column("Type", ".spec.type", description="Type, which says which extension does the work.")
+TYPE_COLUMN = Column("Type", ".spec.type", description="Type, which selects the responsible extension.")
 REGION_COLUMN = Column("Region", ".spec.region")
 STATUS_COLUMN = Column("Status", ".status.lastOperation.state", description="State of the last operation.")
 
@@ -47,7 +47,7 @@ def definition(
         labels=PROTECTED,
         fields={
             "spec*": struct(
-                "What is asked for. Does not change while the object is being deleted.",
+                "Desired state of the object. Does not change while the object is being deleted.",
                 {**SPEC, **spec},
                 rules=[immutable("type"), _CLASS_STAYS, *rules],
             ),
@@ -58,7 +58,7 @@ def definition(
 
 
 SPEC: Mapping[str, Schema] = {
-    "type*": string("Type, which says which extension does the work. Immutable.", at_least=1),
+    "type*": string("Type, which selects the responsible extension. Immutable.", at_least=1),
     "class": string(
         "Which of several extensions of the type does it: the one for Shoots (as without a class), for Seeds, or for"
         " the garden. Immutable.",

@@ -18,8 +18,8 @@ def _condition(column: str) -> Column:
 CONTROLLER_INSTALLATION = Definition(
     resource=CONTROLLER_INSTALLATIONS,
     name=DNS_LABEL,
-    description="Asks for an extension in a Seed. The controllers make it from a ControllerRegistration; gardenlet"
-    " installs it.",
+    description="Requests an extension in a Seed. The controllers create it from a ControllerRegistration; gardenlet "
+    "installs it.",
     fields={
         "spec*": struct(
             "What is installed, and where.",
@@ -28,7 +28,7 @@ CONTROLLER_INSTALLATION = Definition(
                     "The ControllerRegistration. Its name is immutable.", "ControllerRegistration"
                 ),
                 "seedRef*": _reference("The Seed. Its name is immutable.", "Seed"),
-                "deploymentRef": but(OBJECT_REFERENCE, "The ControllerDeployment that says what is installed."),
+                "deploymentRef": but(OBJECT_REFERENCE, "The ControllerDeployment to install."),
             },
         ),
         "status": struct(

@@ -8,8 +8,8 @@ from gardener.api.schema import immutable, name, rule, string, struct
 
 CREDENTIALS_BINDING = Definition(
     resource=CREDENTIALS_BINDINGS,
-    description="Says which credentials are used to make machines, networks and volumes of Shoots, and which Quotas"
-    " hold for them. Shoots name the binding in `spec.credentialsBindingName`.",
+    description="Selects the credentials to create machines, networks and volumes of Shoots, and the Quotas that apply "
+    "to them. Shoots name the binding in `spec.credentialsBindingName`.",
     fields={
         "provider*": struct(
             "The infrastructure that the credentials are for. Immutable.",

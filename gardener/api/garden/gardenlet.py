@@ -8,8 +8,8 @@ from gardener.api.schema import base64, exactly_one, name, string, struct
 
 GARDENLET = Definition(
     resource=GARDENLETS,
-    description="A gardenlet in a cluster that is no Shoot: it reads this object and installs itself anew as it says."
-    " Its Seed has the same name. In the namespace `garden` only.",
+    description="A gardenlet in a cluster that is not a Shoot: it reads this object and updates its own installation. "
+    "Its Seed has the same name. In the namespace `garden` only.",
     name=DNS_LABEL,
     fields={
         "spec*": struct(

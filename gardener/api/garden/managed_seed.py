@@ -59,7 +59,7 @@ def deployment_fields() -> dict[str, Schema]:
 
 
 _SEED_TEMPLATE = struct(
-    "The Seed. What it does not say of its cluster is taken from the Shoot.",
+    "The Seed. Missing fields about its cluster are taken from the Shoot.",
     {
         "metadata": template_metadata("Labels and annotations of the Seed, which is called as the ManagedSeed."),
         "spec": template_spec(),
@@ -99,7 +99,7 @@ CONFIG_SCHEMA = struct(
 _GARDENLET = struct(
     "The gardenlet in the cluster.",
     {
-        "deployment": struct("Its Deployment. Default: as its fields say.", deployment_fields(), default={}),
+        "deployment": struct("Its Deployment. Default: see its fields.", deployment_fields(), default={}),
         "config": CONFIG,
         "bootstrap": string(
             "How gardenlet gets its first certificate: by a BootstrapToken, by the token of a ServiceAccount, or"
@@ -108,7 +108,7 @@ _GARDENLET = struct(
             default="BootstrapToken",
         ),
         "mergeWithParent": boolean(
-            "Whether the configuration only says what is different from that of the gardenlet that installs this one."
+            "Whether the configuration only has the differences from that of the gardenlet that installs this one."
             " Immutable. Default: true.",
             default=True,
         ),
@@ -131,8 +131,8 @@ SPEC = struct(
         "shoot*": struct("The Shoot, in the same namespace. Immutable.", {"name*": name("Its name.")}),
         "seedTemplate": but(
             _SEED_TEMPLATE,
-            "The Seed, if no gardenlet is to be installed for it: somebody else sees to one. What it does not say of"
-            " its cluster is taken from the Shoot.",
+            "The Seed, if its gardenlet is installed by other means. Missing fields about its "
+            "cluster are taken from the Shoot.",
         ),
         "gardenlet": _GARDENLET,
     },

@@ -55,7 +55,7 @@ _SPEC = struct(
         ),
         "caBundle": string("Certificates (PEM) that nodes trust beside those of the parent."),
         "kubernetes": struct(
-            "What this profile says about versions of Kubernetes.",
+            "Changes of Kubernetes versions by this profile.",
             {
                 "versions": array(
                     "Versions of the parent that expire at another time here.",

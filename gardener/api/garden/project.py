@@ -60,8 +60,8 @@ _SPEC = struct(
             at_most=1024,
         ),
         "namespace": string(
-            "The namespace of the project: `garden`, or a name that begins with `garden-`. It is made if it is not"
-            " there. Default: a name that the controller finds. Immutable once set.",
+            "The namespace of the project: `garden`, or a name that begins with `garden-`. It is made if it does not "
+            "exist. Default: a name that the controller finds. Immutable once set.",
             at_most=63,
             pattern=DNS_LABEL["pattern"],
         ),

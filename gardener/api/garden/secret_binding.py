@@ -16,8 +16,8 @@ QUOTAS = array(
 
 SECRET_BINDING = Definition(
     resource=SECRET_BINDINGS,
-    description="Says which Secret holds the credentials with which machines, networks and volumes of Shoots are"
-    " made, and which Quotas hold for them. Shoots name the binding in `spec.secretBindingName`."
+    description="Selects the Secret with the credentials to create machines, networks and volumes of Shoots, and the "
+    "Quotas that apply to them. Shoots name the binding in `spec.secretBindingName`."
     " CredentialsBinding can do the same and more.",
     fields={
         "provider*": struct(

@@ -50,7 +50,7 @@ _NETWORKS = struct(
         "pods*": string("Addresses of Pods; a CIDR. Immutable.", at_least=1, at_most=_CIDR),
         "services*": string("Addresses of Services; a CIDR. Immutable.", at_least=1, at_most=_CIDR),
         "shootDefaults": struct(
-            "Networks for Shoots that do not say theirs.",
+            "Networks for Shoots that do not set theirs.",
             {
                 "pods": string("Addresses of Pods; a CIDR.", at_most=_CIDR),
                 "services": string("Addresses of Services; a CIDR.", at_most=_CIDR),
@@ -130,7 +130,7 @@ _SETTINGS = struct(
         ),
         "loadBalancerServices": _LOAD_BALANCERS,
         "verticalPodAutoscaler": _enabled(
-            "The vertical autoscaler for the Pods of control planes. Where it is off, somebody else provides one.",
+            "The vertical autoscaler for the Pods of control planes. If disabled, it must be provided by other means.",
             default=True,
         ),
         "dependencyWatchdog": struct(

@@ -105,7 +105,7 @@ _BEHAVIOR = struct(
             disabled=boolean("Never remove a Seed. Default: false.", default=False),
         ),
         "tolerancePercent": integer(
-            "A metric that misses its target by no more than that asks for nothing; percent. Default: 10.",
+            "Tolerated deviation of a metric from its target; percent. Default: 10.",
             default=10,
             at_least=0,
             at_most=50,
@@ -141,7 +141,7 @@ SEED_AUTOSCALER = Definition(
                 "minReplicas": integer("Replicas at least. Default: 1.", default=1, at_least=1),
                 "maxReplicas*": integer("Number of replicas of the set at most.", at_least=1),
                 "metrics": array(
-                    "What is looked at, each resource once. The metric that asks for the most replicas wins."
+                    "Metrics, each resource once. The metric that requires the most replicas wins."
                     " Default: `shoots`, with a utilization of 80 percent.",
                     struct(
                         "A metric.",

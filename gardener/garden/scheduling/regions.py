@@ -59,10 +59,10 @@ def _distances(text: str) -> dict[str, int]:
     """
     found = load(text, budget=Budget(_MOST_VALUES))
     if not isinstance(found, dict | None):
-        raise ValueError("it is no map from regions to distances")  # noqa: TRY004 - what is wrong is what was written
+        raise ValueError("it is not a map from regions to distances")  # noqa: TRY004 - what is wrong is what was written
     wrong = [region for region, far in (found or {}).items() if type(far) is not int]
     if wrong:
-        raise ValueError(f"the distance to {shown(wrong[0])} is no whole number")
+        raise ValueError(f"the distance to {shown(wrong[0])} is not an integer")
     return found or {}
 
 

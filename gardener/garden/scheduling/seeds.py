@@ -84,7 +84,7 @@ def _problem(seed: Object) -> str:
     if is_truthy(annotations(seed).get(keys.CORDONED)):
         return f"it is cordoned (annotation {keys.CORDONED})"
     if not at(seed, "status", "lastOperation"):
-        return "its gardenlet has not begun with it (no status.lastOperation)"
+        return "its gardenlet has not started its reconciliation (no status.lastOperation)"
     ready = mapping(condition(seed, GARDENLET_READY))
     is_timed = time_or_none(ready.get("lastTransitionTime")) is not None
     if ready.get("status") != "True" and not (ready.get("status") == IN_PROGRESS and is_timed):

@@ -120,7 +120,7 @@ def _variables(obj: Object) -> dict[str, Any]:
     try:
         size = len(orjson.dumps(found))
     except TypeError:
-        raise CheckError("expressions are not evaluated for objects that nest so deeply") from None
+        raise CheckError("expressions are not evaluated for objects with such deep nesting") from None
     if size > LARGEST_OBJECT:
         raise CheckError(f"expressions are evaluated for objects of up to {LARGEST_OBJECT} bytes, it has {size}")
     return found
@@ -138,7 +138,7 @@ def _environment() -> Any:
 
 
 def _not_boolean(found: str) -> str:
-    return f"must be true or false, is of the type {found.lower()}"
+    return f"must be true or false, is of type {found.lower()}"
 
 
 def _what_is_wrong(text: str) -> str:

@@ -19,20 +19,20 @@ from kube.quantities import parse_quantity
 
 NOT_CHANGED = '" is not changed: '
 """Part of each text, after the path of the field."""
-_ANEW = "and it is created anew"
+_RECREATED = "and it is recreated"
 _REMEDIES = {
     ("StatefulSet", "spec.volumeClaimTemplates"): (
-        f"it can't be, so undo that, or delete the StatefulSet with --cascade=orphan, {_ANEW}"
+        f"it is immutable, so undo the change, or delete the StatefulSet with --cascade=orphan, {_RECREATED}"
     ),
-    ("Service", "spec.clusterIP"): f"it can't be, so take it out, or delete the Service, {_ANEW}",
-    ("Job", "spec.selector"): f"it can't be, so take it out, or delete the Job, {_ANEW}",
-    ("ClusterRole", "rules"): "Kubernetes writes it by the aggregationRule, so take one of the two out",
+    ("Service", "spec.clusterIP"): f"it is immutable, so remove it, or delete the Service, {_RECREATED}",
+    ("Job", "spec.selector"): f"it is immutable, so remove it, or delete the Job, {_RECREATED}",
+    ("ClusterRole", "rules"): "Kubernetes derives it from the aggregationRule, so remove one of the two",
 }
 _INJECTED = frozenset(
     {"APIService", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 )
 """Kinds of which only injected fields are kept."""
-_OTHERS = "others write it, so take it out, or change the live object"
+_OTHERS = "other clients write it, so remove it, or change the live object"
 _MOST_PAIRS = 50_000
 """Maximum number of differing values that are compared: items of lists with all others, and their content again."""
 _CLAIMS = ("spec", "volumeClaimTemplates")
@@ -109,7 +109,7 @@ def _is_left(path: tuple[str, ...], options: MergeOptions) -> bool:
 def _of_finalizers(manifest: Object, live: Object) -> Iterator[str]:
     missing = [name for name in finalizers(manifest) if name not in finalizers(live)]
     if missing and not is_deleting(live):
-        reason = f"it is written at creation only, so add {', '.join(missing)} to the live object, or take it out"
+        reason = f"it is only written at creation, so add {', '.join(missing)} to the live object, or remove it"
         yield f'field "metadata.finalizers{NOT_CHANGED}{reason}'
 
 
@@ -120,5 +120,7 @@ def _of_pull_secrets(kind: str, wanted: Object, merged: Object, live: Object, op
     names = {each.get("name") for each in mappings_at(wanted, "imagePullSecrets")}
     more = [str(each.get("name")) for each in mappings_at(merged, "imagePullSecrets") if each.get("name") not in names]
     if more:
-        reason = f"others may have added {', '.join(more)}, so take that off the live object if it is not needed"
+        reason = (
+            f"other clients may have added {', '.join(more)}, so remove that from the live object if you don't need it"
+        )
         yield f'field "imagePullSecrets{NOT_CHANGED}{reason}'

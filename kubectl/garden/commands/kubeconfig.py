@@ -63,5 +63,5 @@ def no_server(error: NoStatus | ServerFailure) -> UserError:
     if error.status == HTTPStatus.NOT_FOUND:
         hint = f"its operator has to install the webhook server of a garden, with APIService {_API_SERVICE}"
         return UserError("this garden has no server that makes kubeconfigs", hint=hint)
-    hint = f"ask its operator whether the webhook server runs: kubectl get apiservice {_API_SERVICE}"
+    hint = f"have its operator check whether the webhook server runs: kubectl get apiservice {_API_SERVICE}"
     return UserError(f"the server that makes kubeconfigs does not answer: {error}", hint=hint)

@@ -67,7 +67,7 @@ async def command(session: Session, *, kind: str, name: str, url: str | None, fo
     else:
         output.show_data(data(resource, own, findings, reader.unread), form)
     for what in [*reader.unread, *of_seed.unread]:
-        output.warn(f"you may not read {what}, so what depends on that is missing here")
+        output.warn(f"you may not read {what}, so findings that depend on that are missing")
 
 
 async def _held(session: Session, seed: Reader, resource: Resource, own: Key, now: datetime) -> list[Finding]:
@@ -81,7 +81,7 @@ async def _held(session: Session, seed: Reader, resource: Resource, own: Key, no
             return []
         return list(held.findings([each async for each in _going(seed, namespace)], now))
     except KubeError as error:
-        output.warn(f"what holds the deletion in the seed is not known: {error}")
+        output.warn(f"objects that delay the deletion in the seed are unknown: {error}")
         return []
 
 
@@ -103,7 +103,7 @@ async def _of_flow(session: Session, resource: Resource, own: Key, url: str | No
         async with gardenlet_of(session, url) as gardenlet:
             found = await gardenlet.flows(resource, own)
     except (UserError, KubeError) as error:
-        output.warn(f"what its tasks wait for is not known: {error}")
+        output.warn(f"the state of its tasks is unknown: {error}")
         return []
     return list(flow.findings(FlowReport.of(mapping(found.get("running") or found.get("last")))))
 
@@ -121,7 +121,7 @@ def _asked_for(session: Session, kind: str, name: str) -> tuple[Resource, Key]:
 def lines(resource: Resource, own: Key, findings: Sequence[Finding]) -> Iterator[Line]:
     yield [Word(f"{resource.kind} {own}", BOLD)]
     if not findings:
-        yield [Word("nothing is waited for, and nothing is wrong", GREEN)]
+        yield [Word("no problems, and no pending work", GREEN)]
     yield from table([[Word(each.level, _COLORS[each.level]), each.about, _text(each)] for each in findings])
 
 

@@ -21,10 +21,12 @@ Remedy = Callable[[Object], str]
 
 _OF_SHOOTS = {
     types.API_SERVER_AVAILABLE: (
-        "look whether webhooks or clients overload it; if it does not answer at all, ask the operator of its Seed"
+        "check whether webhooks or clients overload it; if it does not respond at all, contact the operator of its Seed"
     ),
-    types.CONTROL_PLANE_HEALTHY: "it is restored by itself; if it stays, ask the operator of its Seed",
-    types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if it stays, ask the operator of its Seed",
+    types.CONTROL_PLANE_HEALTHY: "it is restored automatically; if the problem persists, contact the operator of its "
+    "Seed",
+    types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if the problem persists, contact the "
+    "operator of its Seed",
     types.EVERY_NODE_READY: "see the nodes that the message names: kubectl describe node",
     types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe",
     types.HIBERNATION_POSSIBLE: "correct or remove the webhook that the message names, in the Shoot",
@@ -35,7 +37,7 @@ _OF_SHOOTS = {
 }
 _OF_SEEDS = {
     types.GARDENLET_READY: "see whether the gardenlet runs on the Seed, and reaches the garden",
-    types.EXTENSIONS_READY: "see what the ControllerInstallations of the Seed say: kubectl get controllerinstallations",
+    types.EXTENSIONS_READY: "check the ControllerInstallations of the Seed: kubectl get controllerinstallations",
     types.BACKUP_BUCKETS_READY: "see the last error of the BackupBucket: kubectl get backupbuckets",
     types.SEED_SYSTEM_COMPONENTS_HEALTHY: "see the ManagedResources on the Seed: kubectl mr get -A",
     types.GARDENLET_CERTIFICATE: "see the Events of the Seed, and the log of its gardenlet",
@@ -89,7 +91,7 @@ _LOOKS = (
     _Look(("ExpiringCACertificates",), "rotate them: {rotate}", replaces=True),
     _Look(
         ("UsersOfOldCACertificate",),
-        "have each of them trust what is in ConfigMap {shoot}.ca-cluster now, then: {complete}",
+        "have each of them trust the CAs in ConfigMap {shoot}.ca-cluster, then: {complete}",
         replaces=True,
     ),
     _Look(("OutdatedStatus", "ProgressingRolloutStuck", "MissingManagedResourceCondition"), _MANAGED),

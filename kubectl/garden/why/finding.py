@@ -150,7 +150,7 @@ def conditions(
         if kind in of_no_interest or status == ("False" if kind in good_if_false else "True"):
             continue
         changed = each.get("lastTransitionTime")
-        message = f"{kind} is {status or 'not said'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
+        message = f"{kind} is {status or 'not set'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
         yield Finding(
             level=good_if_false.get(kind, Level.PROBLEM),
             about=about,
@@ -171,6 +171,6 @@ def other_finalizers(resource: Resource, obj: Object, names: Iterable[str]) -> I
             message = f"waits for objects that it owns (finalizer {name})"
             remedy = "wait for the garbage collector; see objects whose ownerReferences name it"
         else:
-            message = f"waits for whoever has set the finalizer {name}"
-            remedy = f"see why that program does not remove it: {command('describe', resource, key(obj))}"
+            message = f"waits for the owner of the finalizer {name}"
+            remedy = f"check why that program does not remove it: {command('describe', resource, key(obj))}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy)

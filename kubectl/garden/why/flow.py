@@ -25,11 +25,11 @@ _SEE: Mapping[str, str] = {
         "see whether the resource manager of the Shoot runs, which writes it: "
         "kubectl get deployment gardener-resource-manager -n {namespace}"
     ),
-    NAMESPACES.kind: "see in its conditions what is left in it: kubectl describe namespace {name}",
+    NAMESPACES.kind: "its conditions show the remaining objects: kubectl describe namespace {name}",
     LEASES.kind: "see whether the program runs that holds it: kubectl describe lease {name} -n {namespace}",
 }
 """Remedy for an awaited object, by kind, in the cluster of the seed."""
-_OF_EXTENSION = "see whether its extension runs, and what it says: kubectl describe {kind} {name} -n {namespace}"
+_OF_EXTENSION = "check whether its extension runs, and its status: kubectl describe {kind} {name} -n {namespace}"
 _OF_ENTRY = "kubectl gardener why backupentry {name} -n {namespace}"
 _OTHER = "see its status and Events: kubectl describe {kind} {name} -n {namespace}"
 

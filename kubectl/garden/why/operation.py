@@ -22,7 +22,7 @@ _ERROR = "Error"
 _MOST_ERRORS = 5
 _STUCK = timedelta(minutes=30)
 """Longer than a task waits for most objects."""
-_TRIES = "12h (unless its configuration says otherwise)"
+_TRIES = "12h (unless its configuration sets another time)"
 
 
 def commanded(shoot: Object, operation: str) -> str:
@@ -60,7 +60,7 @@ def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Findin
     if task.startswith(WAITS_FOR_SEED):
         level, remedy = Level.BLOCKED, about_it(SEEDS, Key("", seed_name(shoot)))
     elif changed is not None and now - changed > _STUCK:
-        level, remedy = Level.PROBLEM, f"for who may read the seed: {_of_flow(shoot)}"
+        level, remedy = Level.PROBLEM, f"with read access to the seed: {_of_flow(shoot)}"
         message += f"; nothing new was reported since {when(changed, now)}"
     return Finding(level=level, about="operation", text=message.rstrip(": "), remedy=remedy, at=changed)
 
@@ -84,7 +84,7 @@ def _retry(shoot: Object) -> tuple[str, str]:
         return "it is tried again in the next maintenance", f"or now: {asking}"
     remedy = f"remove the cause, then: {asking}"
     if codes := sorted(error_codes(shoot) & NOT_RETRIED):
-        return f"it is not tried again by itself, since {', '.join(codes)} needs somebody to act", remedy
+        return f"it is not tried again by itself, since {', '.join(codes)} requires an action", remedy
     return "it was given up after all attempts, and is not tried again by itself", remedy
 
 
@@ -96,7 +96,7 @@ def _error(error: Object, *, is_retried: bool) -> Finding:
         level=Level.PROBLEM,
         about="error",
         text=f"{message} ({', '.join(codes)})" if codes else message,
-        remedy=remedy_of(codes) if codes or is_retried else "correct what it names",
+        remedy=remedy_of(codes) if codes or is_retried else "correct its cause",
     )
 
 
@@ -107,7 +107,7 @@ def silence(shoot: Object, seed: Object | None, lease: Object | None, now: datet
     if renewed is None or is_said or now - renewed <= seeds.LATE or not waits_for_gardenlet(shoot):
         return
     name = seed_name(shoot)
-    message = f"the gardenlet of its Seed {name} was heard of last at {when(renewed, now)}; what it has to do waits"
+    message = f"the last heartbeat of the gardenlet of its Seed {name} was at {when(renewed, now)}; its work is delayed"
     yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)), at=renewed)
 
 
@@ -122,6 +122,6 @@ def ignored(shoot: Object) -> Iterator[Finding]:
     if not is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE)):
         return
     where = "" if key(shoot).namespace == NAMESPACE else ", if its configuration respects that"
-    message = f"the annotation {keys.SHOOT_IGNORE} has the gardenlet leave it alone{where}: no operation begins"
+    message = f"the annotation {keys.SHOOT_IGNORE} makes the gardenlet ignore it{where}: no operation starts"
     remedy = f"to end that: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_IGNORE}-')}"
     yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=remedy)

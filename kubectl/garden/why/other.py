@@ -109,7 +109,7 @@ def _worker(resource: Resource, around: Around) -> str:
 
 def _deletion(resource: Resource, obj: Object, worker: str, around: Around, now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(obj), finalizers(obj)
-    requested = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", requested at {when(begun, now)},"
     own = [name for name in present if name == keys.GARDENER_FINALIZER or name.startswith("core.gardener.cloud/")]
     if own:
         remedy = about_it(SEEDS, Key("", around.seed_name)) if around.seed_name else "see whether it runs"
@@ -137,7 +137,7 @@ def _pending(resource: Resource, obj: Object, worker: str) -> Iterator[Finding]:
     status, generation = mapping(obj.get("status")), metadata(obj).get("generation")
     observed = status.get("observedGeneration")
     if resource in OF_GARDENLETS and not status:
-        message = f"{worker} has not begun with it"
+        message = f"{worker} has not started its reconciliation"
     elif None not in {observed, generation} and observed != generation:
         message = f"a change waits for {worker} to take it up"
     else:

@@ -104,7 +104,7 @@ def _phase(project: Object, around: Around) -> Iterator[Finding]:
     phase, name = text(at(project, "status", "phase")), namespace_of(project)
     described = command("describe", PROJECTS, key(project))
     if phase == "Failed":
-        message = "phase Failed: the controller manager could not set it up, and goes on trying"
+        message = "phase Failed: the controller manager could not set it up, and retries"
         yield Finding(level=Level.PROBLEM, about="phase", text=message, remedy=f"see why: {described}")
     elif phase != "Ready":
         message = f"phase {phase or 'not set'}: the controller manager has yet to set it up"
@@ -141,7 +141,7 @@ def _staleness(project: Object, around: Around, using: Sequence[Users], now: dat
     if using:
         yield Finding(level=Level.INFO, about="users", text=f"in use: {together(using)}", users=using)
     if (active := time_or_none(status.get("lastActivityTimestamp"))) is not None:
-        message = f"something was done in it last at {when(active, now)}"
+        message = f"its last activity was at {when(active, now)}"
         yield Finding(level=Level.INFO, about="activity", text=message, at=active)
 
 
@@ -154,7 +154,7 @@ def _exempting(project: Object) -> str:
 
 def _deletion(project: Object, around: Around, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(project), finalizers(project)
-    requested = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", requested at {when(begun, now)},"
     shoots = [each for each in using if each.resource == SHOOTS]
     for each in shoots:
         remedy = f"delete them; begin with: {about_it(SHOOTS, each.keys[0])}"
@@ -204,13 +204,15 @@ def _rights(project: Object, bindings: Iterable[Object]) -> Iterator[Finding]:
     for binding, strangers in with_strangers[:_MOST_LISTED]:
         yield _binding(binding, strangers)
     if more := len(with_strangers[_MOST_LISTED:]):
-        message = f"{more} more RoleBindings have subjects who are no members"
+        message = f"{more} more RoleBindings have subjects that are not members"
         yield Finding(level=Level.PROBLEM, about="rights", text=message)
     accounts = {_account(each) for each in known} | {_account(each) for of in own for each in _subjects(of)}
     here = sorted(each for each in accounts if each.namespace == text(spec(project).get("namespace")) and each.name)
     if here:
-        message = f"{Users(SERVICE_ACCOUNTS, here)}: who knows a token keeps these rights when his membership ends"
-        remedy = f"delete those that are not needed any more, such as: {command('delete', SERVICE_ACCOUNTS, here[0])}"
+        message = (
+            f"{Users(SERVICE_ACCOUNTS, here)}: owners of their tokens keep these rights after their membership ends"
+        )
+        remedy = f"delete unneeded ones, such as: {command('delete', SERVICE_ACCOUNTS, here[0])}"
         yield Finding(level=Level.INFO, about="accounts", text=message, remedy=remedy)
 
 
@@ -223,7 +225,8 @@ def _binding(binding: Object, strangers: list[Identity]) -> Finding:
     return Finding(
         level=Level.PROBLEM if is_human else Level.INFO,
         about="rights",
-        text=f"RoleBinding {key(binding)} gives {text(role.get('kind'))} {text(role.get('name'))} to {who}: no members",
+        text=f"RoleBinding {key(binding)} gives {text(role.get('kind'))} {text(role.get('name'))} to {who}, not "
+        "members",
         remedy=f"make them members, or: {command('delete', ROLE_BINDINGS, key(binding))}",
     )
 

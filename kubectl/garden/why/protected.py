@@ -118,7 +118,7 @@ def _deletion(
     resource: Resource, obj: Object, using: Sequence[Users], *, is_complete: bool, now: datetime
 ) -> Iterator[Finding]:
     begun, held = deletion_begun(obj), finalizer_of(resource)
-    requested = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", requested at {when(begun, now)},"
     present = finalizers(obj)
     if using:
         first = using[0]
@@ -126,7 +126,7 @@ def _deletion(
         message = f"the deletion{requested} waits for {together(using)}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun, users=using)
     elif held in present:
-        state = "is about to end" if is_complete else "may wait for somebody"
+        state = "is about to end" if is_complete else "may wait for other objects"
         message = f"the deletion{requested} {state}: {_nothing(is_complete=is_complete)} refers to it any more"
         remedy = "if it stays, see whether the controller manager runs"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)

@@ -70,7 +70,7 @@ def _heartbeat(seed: Object, lease: Object | None, now: datetime) -> Finding:
     return Finding(
         level=Level.PROBLEM if is_late else Level.INFO,
         about="heartbeat",
-        text=f"the gardenlet was heard of last at {when(renewed, now)}",
+        text=f"the last heartbeat of the gardenlet was at {when(renewed, now)}",
         remedy=checks.GARDENLET if is_late else "",
         at=renewed,
     )
@@ -88,7 +88,7 @@ def _used(using: Iterable[Users]) -> str:
 
 def _deletion(seed: Object, using: Sequence[Users], now: datetime) -> Iterator[Finding]:
     begun, present = deletion_begun(seed), finalizers(seed)
-    requested = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", requested at {when(begun, now)},"
     for users in using:
         yield Finding(
             level=Level.BLOCKED,
@@ -100,7 +100,7 @@ def _deletion(seed: Object, using: Sequence[Users], now: datetime) -> Iterator[F
         )
     if not using and keys.GARDENER_FINALIZER in present:
         lost = ", which is lost" if is_lost(seed) else ""
-        message = f"the deletion{requested} waits for the gardenlet{lost}: it removes what it has put on the Seed"
+        message = f"the deletion{requested} waits for the gardenlet{lost}: it removes its objects from the Seed"
         remedy = checks.GARDENLET if lost else f"see Events: {command('describe', SEEDS, key(seed))}"
         yield Finding(level=Level.BLOCKED, about="deletion", text=message, remedy=remedy, at=begun)
     known = {keys.GARDENER_FINALIZER, keys.REGISTRATION_FINALIZER}

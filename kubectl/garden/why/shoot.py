@@ -104,7 +104,7 @@ def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]
     if not is_deleting(shoot):
         return
     begun, present = deletion_begun(shoot), finalizers(shoot)
-    requested = "" if begun is None else f", asked for at {when(begun, now)},"
+    requested = "" if begun is None else f", requested at {when(begun, now)},"
     if not is_truthy(annotations(shoot).get(keys.CONFIRM_DELETION)):
         remedy = f"confirm it: {command('annotate', SHOOTS, key(shoot), f'{keys.CONFIRM_DELETION}=true')}"
         message = f"the deletion{requested} waits for a confirmation"
@@ -141,7 +141,7 @@ def _place(shoot: Object, around: Around) -> Iterator[Finding]:
         description = one_line(last_operation(shoot).get("description"))
         remedy = f"see Events: {command('describe', SHOOTS, key(shoot))}"
         if description:
-            message += f", which says: {description}"
+            message += f", which reports: {description}"
         yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=remedy)
         if around.decision is not None:
             yield from _decision(around.decision)
@@ -200,7 +200,7 @@ def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
     if not name or last_operation(shoot).get("state") not in {None, _PENDING}:
         return
     created = since(metadata(shoot).get("creationTimestamp"), now)
-    message = f"Seed {name} is chosen, but its gardenlet has not begun with it; it exists{created}"
+    message = f"Seed {name} is chosen, but its gardenlet has not started its reconciliation; it exists{created}"
     yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
@@ -211,7 +211,7 @@ def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Findin
     try:
         ends = lifetimes.end(shoot)
     except ValueError as error:
-        message = f"the annotation {keys.SHOOT_EXPIRATION} is no time: {error}"
+        message = f"annotation {keys.SHOOT_EXPIRATION} is not a valid time: {error}"
         remedy = f"remove it: {command('annotate', SHOOTS, key(shoot), f'{keys.SHOOT_EXPIRATION}-')}"
         yield Finding(level=Level.PROBLEM, about="expiration", text=message, remedy=remedy)
         return
@@ -278,12 +278,12 @@ def _not_carried_out(
     do = {True: "go to sleep", False: "wake up"}
     due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)
     if due is not None and due.hibernates is not sleeps:
-        message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, and nothing was done"
+        message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, but did not"
         remedy = f"see whether the controller manager runs, or do it: {_hibernates(shoot, due.hibernates)}"
         yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy, at=due.moment)
     if asleep is sleeps or at(shoot, "status", "observedGeneration") is None:
         return
-    message = f"it is to {do[sleeps]}, and the gardenlet has not done it yet"
+    message = f"it should {do[sleeps]}, but the gardenlet has not done it yet"
     hindering = constraint(shoot, HIBERNATION_POSSIBLE) or {}
     if sleeps and not hibernation.is_possible(shoot):
         message += f": {one_line(hindering.get('message')) or HIBERNATION_POSSIBLE}"

@@ -90,7 +90,7 @@ def command(
         if form is None:
             output.show(lines(outcomes))
             if passed := sum(not outcome.steps for outcome in outcomes):
-                output.waiting(f"no webhook is asked about the kind of {counted(passed, 'more object')}")
+                output.waiting(f"no webhook handles the kind of {counted(passed, 'more object')}")
         else:
             output.show_objects([outcome.after for outcome in outcomes], form)
         refused = [(outcome, step) for outcome in outcomes for step in outcome.steps if step.refusal]
@@ -198,7 +198,7 @@ class _Webhooks:
                 continue
             if not entry.objects.matches(labels(after)) or not entry.namespaces.matches(of_namespace):
                 what = "object" if entry.namespaces.matches(of_namespace) else "namespace"
-                steps.append(Step(entry.name, after, after, note=f"not asked, because of the labels of the {what}"))
+                steps.append(Step(entry.name, after, after, note=f"not called, because of the labels of the {what}"))
                 continue
             step = await self._step(entry, resource, namespace, after, old)
             steps.append(step)

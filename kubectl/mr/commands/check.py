@@ -96,7 +96,9 @@ async def _all(session: Session, namespace: str) -> list[Finding]:
         try:
             found += await check(look)
         except Forbidden:
-            found.append(Finding(Level.UNKNOWN, f"{what}: you may not read them", "ask somebody who may"))
+            found.append(
+                Finding(Level.UNKNOWN, f"{what}: you may not read them", "have a user with this right run the check")
+            )
         except (KindNotServed, KindMissing):
             continue  # the first check reported what is missing
         except ApiError as error:
@@ -137,7 +139,7 @@ async def _permissions(look: _Look) -> list[Finding]:
             missing.append(f"{verb} {resource.plural}")
     if missing:
         text = f"you may not {', '.join(missing)} {_in(namespace)}"
-        return [Finding(Level.WARNING, text, "some commands will not work; ask for the permission")]
+        return [Finding(Level.WARNING, text, "some commands will not work; request the permission")]
     return [Finding(Level.GOOD, f"you may see and steer ManagedResources {_in(namespace)}")]
 
 
@@ -153,7 +155,7 @@ async def _agents(look: _Look) -> list[Finding]:
             leases = await leases_in(look.session, "")  # an agent may serve many namespaces
         except Forbidden:
             text = f"no agent has a Lease {_in(namespace)}, and you may not look for one in others"
-            return [Finding(Level.WARNING, text, "ask somebody who may: kubectl mr check -A")]
+            return [Finding(Level.WARNING, text, "have a user with this right run: kubectl mr check -A")]
     if not leases:
         text = f"no agent has a Lease {_in('')}"
         return [Finding(Level.WARNING, text, "start one; without leader election, all is well")]
@@ -275,7 +277,7 @@ def bundle_finding(names: Sequence[str], bundle: bytes, now: datetime) -> Findin
         )
     certificates = load_certificates(bundle)
     if not certificates:
-        return Finding(Level.BAD, f"{where} holds no certificates", "write the webhook configurations anew")
+        return Finding(Level.BAD, f"{where} holds no certificates", "write the webhook configurations again")
     last = max(certificate.not_valid_after_utc for certificate in certificates)
     if last < now:
         return Finding(Level.BAD, f"{where} expired on {last:%Y-%m-%d}", "renew it, and the server's certificate")

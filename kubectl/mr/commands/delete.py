@@ -76,14 +76,14 @@ async def _delete_secrets(session: Session, managed_resource: Object, users: Map
     for name in secret_names(managed_resource):
         secret = session.key(name)
         if name in users:
-            output.waiting(f"Secret {secret} stays: ManagedResource {users[name]} names it, too")
+            output.waiting(f"Secret {secret} is kept: ManagedResource {users[name]} names it, too")
             continue
         try:
             await session.source.client.delete(SECRETS, Key(session.namespace, name))
         except NotFound:
             continue
         except Forbidden as error:
-            output.warn(f"Secret {secret} stays: {error}; have it deleted by somebody who may")
+            output.warn(f"Secret {secret} is kept: {error}; have a user with this right delete it")
             is_complete = False
         else:
             output.done(f"Secret {secret} is deleted")

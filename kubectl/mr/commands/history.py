@@ -42,7 +42,7 @@ async def command(session: Session, *, name: str, form: Output | None) -> None:
         if not annotations(managed_resource).get(keys.HISTORY_LIMIT):
             output.begin(f"to keep the last ten, annotate it: {keys.HISTORY_LIMIT}=10")
     elif not applied and applied_digest(managed_resource):
-        output.warn(f"what is applied now is none of them; see kubectl mr events {name}")
+        output.warn(f"the applied version is not among them; see kubectl mr events {name}")
 
 
 def lines(revisions: Sequence[Object], applied: int, now: datetime, *, wide: bool) -> list[Line]:

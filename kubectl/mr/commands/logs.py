@@ -90,7 +90,7 @@ async def _pods(session: Session, managed_resource: Object, namespace: str) -> l
             found |= {str(key(pod)): pod for pod in await _replicas(session.source.client, leader)}
     if not found:
         names = ", ".join(map(str, holders))
-        raise UserError(f"the agent {names} is no pod of this cluster", hint="see the log of its process")
+        raise UserError(f"the agent {names} is not a pod of this cluster", hint="see the log of its process")
     return list(found.values())
 
 

@@ -42,7 +42,7 @@ async def command(
             chosen.append(key(found))
     for name in chosen:
         await session.source.client.annotate(MANAGED_RESOURCES, name, {OPERATION: OPERATION_RECONCILE})
-        output.begin(f"ManagedResource {name}: asked for a pass")
+        output.begin(f"ManagedResource {name}: requested a reconciliation")
     return await wait_for(session, chosen, Goal.READY, timeout=patience) if wait else 0
 
 

@@ -199,7 +199,7 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
         await session.source.client.annotate(MANAGED_RESOURCES, own, {CHANGE_CAUSE: cause})
         for live, wanted in plan.differing:
             await _restore(session, live, wanted)
-            output.done(f"Secret {key(wanted)} holds what it held in revision {plan.number}")
+            output.done(f"Secret {key(wanted)} has the content of revision {plan.number}")
     except KubeError as error:
         if resumes:
             again = f"kubectl mr rollback {own.name} --to {plan.number}"

@@ -43,7 +43,7 @@ def test_selection(selector: Object, labels: dict[str, str], expected: bool) -> 
     [
         ("", f"{FAILED} parsing label selector: no service account selector annotations present"),
         ("{", f"{FAILED} unmarshalling extensions service account selector {{: "),
-        ("[]", f"{FAILED} unmarshalling extensions service account selector []: it is not a LabelSelector"),
+        ("[]", f"{FAILED} unmarshalling extensions service account selector []: it is not a valid LabelSelector"),
         (
             '{"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "Like"}]}',
             f"{FAILED} unmarshalling extensions service account selector ",

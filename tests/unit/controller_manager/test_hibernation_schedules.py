@@ -227,7 +227,7 @@ def test_what_is_due_is_never_older_than_the_deadline(place: str, now: datetime,
     [
         ({"start": "x"}, r"schedules\[0\].start: not a valid cron expression"),
         ({"start": "0 20 * * *", "end": "0 25 * * *"}, r"schedules\[0\].end: not a valid"),
-        ({"start": "0 20 * * *", "location": "Europe/Nowhere"}, r"schedules\[0\].location: 'Europe/Nowhere'"),
+        ({"start": "0 20 * * *", "location": "Europe/Nowhere"}, r"schedules\[0\].location: time zone 'Europe/Nowhere'"),
         ({"start": "0 20 * * *", "location": "../etc"}, "location"),
     ],
 )

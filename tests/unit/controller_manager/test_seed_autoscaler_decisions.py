@@ -131,7 +131,7 @@ def test_seeds_go_one_by_one_after_a_window_and_a_pause() -> None:
     assert (waiting.replicas, waiting.desired, waiting.again_at) == (3, 1, START + HOUR)
     assert reasons(waiting)["ScalingLimited"] == "ScaleDownStabilized"
     first = decide(DEFAULTS, seen(30, 0, 0, now=START + HOUR), waiting.memory)
-    assert (first.replicas, first.why) == (2, "all metrics below target")
+    assert (first.replicas, first.why) == (2, "all metrics are below their targets")
     later = seen(30, 0, now=START + HOUR, last_scale_time=START + HOUR)
     cooling = decide(DEFAULTS, later, first.memory)
     assert (cooling.replicas, cooling.again_at) == (2, START + 3 * HOUR / 2)
@@ -186,10 +186,10 @@ def test_another_resource_counts_as_far_as_it_is_measured() -> None:
 
     volumes = replace(DEFAULTS, metrics=(Metric(resource="volumes", utilization=Fraction(1, 2)),))
     assert recommended(80, 80)[0] == 4
-    assert recommended(80, None) == (2, "No metric can be computed: usage of volumes is not known of Seed s-1.")
-    silent = "No metric can be computed: usage of volumes is not known of Seed s-0 (Prometheus does not answer)."
+    assert recommended(80, None) == (2, "No metric can be computed: usage of volumes of Seed s-1 is unknown.")
+    silent = "No metric can be computed: usage of volumes of Seed s-0 is unknown (Prometheus does not answer)."
     assert recommended(None, sources={"volumes": "Prometheus does not answer"}) == (1, silent)
-    unmeasured = "No metric can be computed: usage of volumes is not measured: the configuration names no source."
+    unmeasured = "No metric can be computed: usage of volumes is unknown: the configuration has no source for it."
     assert recommended(coming=1, sources={"shoots": ""}) == (1, unmeasured)
 
 

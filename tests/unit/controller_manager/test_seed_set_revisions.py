@@ -267,7 +267,7 @@ PROTECTED = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
 def test_the_conditions_say_how_it_goes() -> None:
     assert _reported(ready("test-0"), target=1) == [
         ["True", "AllReplicasReady", "All 1 replicas are ready."],
-        ["False", "Idle", "There is nothing to do."],
+        ["False", "Idle", "No replica is pending."],
     ]
     assert _reported(ready("test-0"), target=2) == [
         ["False", "ReplicasNotReady", "1/2 replicas are ready."],

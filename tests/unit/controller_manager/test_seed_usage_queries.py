@@ -56,7 +56,7 @@ async def test_nothing_else_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> Non
         server.headers = {"Location": f"{other.url}/api/v1/query?query=q"}
         found = await source_of(server.url).measured(START)
         assert (found.problem, len(server.queries), other.queries) == (
-            "Prometheus: HTTP 302: the answer is not one of Prometheus",
+            "Prometheus: HTTP 302: the response is not from Prometheus",
             1,
             [],
         )
@@ -66,7 +66,7 @@ async def test_an_answer_is_bounded() -> None:
     async with prometheus() as server:
         server.body = b" " * (module._LONGEST_ANSWER + 1)
         found = await source_of(server.url).measured(START)
-        assert found.problem == f"Prometheus: the answer is longer than {module._LONGEST_ANSWER} bytes"
+        assert found.problem == f"Prometheus: the response is larger than {module._LONGEST_ANSWER} bytes"
 
 
 async def test_who_does_not_answer_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,4 +74,4 @@ async def test_who_does_not_answer_is_not_waited_for_long(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "_TIMEOUT", aiohttp.ClientTimeout(total=0.05))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         found = await source_of(f"http://127.0.0.1:{silent.getsockname()[1]}").measured(START)
-    assert (found.by_seed, found.problem) == ({}, "Prometheus does not answer in time")
+    assert (found.by_seed, found.problem) == ({}, "Prometheus did not respond in time")

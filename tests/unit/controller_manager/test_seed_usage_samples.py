@@ -54,13 +54,13 @@ def test_a_sample_of_no_seed_or_of_two_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "the answer is not one of Prometheus"),
-        (b"<html>", "the answer is not one of Prometheus"),
-        (b"[" * 5000, "the answer is not one of Prometheus"),
-        (b'{"status": "success"}', "the query gives a , not an instant vector"),
+        (b"", "the response is not from Prometheus"),
+        (b"<html>", "the response is not from Prometheus"),
+        (b"[" * 5000, "the response is not from Prometheus"),
+        (b'{"status": "success"}', "the query returns a , not an instant vector"),
         (
             b'{"status": "success", "data": {"resultType": "scalar", "result": [1, "1"]}}',
-            "the query gives a scalar, not an instant vector",
+            "the query returns a scalar, not an instant vector",
         ),
         (b'{"status": "error", "errorType": "bad_data", "error": "a\\nb"}', "bad_data: ab"),
         (json.dumps({"status": "error", "error": "x" * 1000}).encode(), f": {'x' * 200}…"),
@@ -72,6 +72,6 @@ def test_what_is_no_answer_says_why(body: bytes, why: str) -> None:
 
 
 def test_only_prometheus_itself_is_quoted_in_an_error() -> None:
-    assert error_of(503, b"<html>secret</html>") == "HTTP 503: the answer is not one of Prometheus"
+    assert error_of(503, b"<html>secret</html>") == "HTTP 503: the response is not from Prometheus"
     assert error_of(422, b'{"status": "error", "errorType": "execution", "error": "e"}') == "HTTP 422: execution: e"
     assert error_of(302, b'{"status": "success"}') == "HTTP 302"

@@ -201,8 +201,8 @@ async def test_a_long_difference_is_cut() -> None:
     assert denied.endswith("h0009 and 990 more], only in node [n1 n1.int]")
 
 
-EXCESS = "CSR asks for what such a certificate does not have"
-USAGES = 'usages of CSR have to be "digital signature", "{}" and optionally "key encipherment", found'
+EXCESS = "CSR requests contents that are not allowed"
+USAGES = 'usages of CSR must be "digital signature", "{}" and optionally "key encipherment", found'
 MORE: list[tuple[dict[str, Any], str]] = [
     ({"others": [x509.RFC822Name("a@b")]}, f"{EXCESS}: [email]"),
     ({"others": [x509.UniformResourceIdentifier("spiffe://a/b"), x509.RFC822Name("a@b")]}, f"{EXCESS}: [URI email]"),

@@ -100,7 +100,7 @@ def test_the_items_of_a_list_come_one_by_one() -> None:
 
 
 def test_a_name_that_two_have_is_an_error() -> None:
-    with pytest.raises(ValueError, match="ConfigMap a/c is there twice"):
+    with pytest.raises(ValueError, match="ConfigMap a/c occurs twice"):
         stamp([config_map("a/c"), config_map("a/c", data={}), deployment("c", name="a/d")])
 
 
@@ -166,9 +166,9 @@ def test_the_command_reads_standard_input_as_well_and_keeps_files_together(
     ("text", "expected"),
     [
         ("a: [", "line 1"),
-        ("apiVersion: v1\nkind: Pod\n---\njust text\n", "the document in line 4 is no manifest"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: none\n", "the document in line 1 is no manifest"),
-        ("kind: Pod\n", "is no manifest"),
+        ("apiVersion: v1\nkind: Pod\n---\njust text\n", "the document in line 4 lacks apiVersion"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: none\n", "the document in line 1 lacks apiVersion"),
+        ("kind: Pod\n", "lacks apiVersion"),
     ],
 )
 def test_input_that_is_no_manifest_is_explained(text: str, expected: str, tmp_path: Path, capsys: Any) -> None:

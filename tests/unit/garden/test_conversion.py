@@ -67,7 +67,7 @@ def test_a_review_is_answered_in_order() -> None:
     [
         (deployment(V1), "core.gardener.cloud/v2", "cannot convert"),
         ({**deployment(V1), "kind": "Pod"}, V1BETA1, "cannot convert"),
-        (deployment(V1, {"annotations": {f"{PREFIX}/providerConfig": "{"}}), V1BETA1, "is no JSON"),
+        (deployment(V1, {"annotations": {f"{PREFIX}/providerConfig": "{"}}), V1BETA1, "is not valid JSON"),
     ],
 )
 def test_what_cannot_be_converted_is_reported(obj: Object, version: str, message: str) -> None:

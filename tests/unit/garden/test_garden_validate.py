@@ -64,7 +64,7 @@ def test_what_is_fine_is_said_to_be_and_what_is_of_another_api_is_left_out(manif
     assert run(manifest, project(), SECRET, "# nothing\n", project("b")) == 0
     assert capsys.readouterr().out.splitlines() == [
         f'{manifest}:1: Project "dev" is fine',
-        f'{manifest}:2: Secret "s" is not of the garden API, and is left out',
+        f'{manifest}:2: Secret "s" does not belong to the garden API; skipped',
         f'{manifest}:4: Project "b" is fine',
     ]
 
@@ -190,7 +190,7 @@ def test_the_same_as_json(manifest: Path, capsys: Any) -> None:
         "message": "Too long: may not be more than 10 bytes",
     }
     assert second["result"] == third["result"] == "NotChecked"
-    assert third["error"] == "it is no object: apiVersion and kind must be set"
+    assert third["error"] == "it is not an object; set apiVersion and kind"
     assert any("need a cluster" in each for each in output["notChecked"])
 
 
@@ -201,8 +201,8 @@ def test_the_same_as_json(manifest: Path, capsys: Any) -> None:
     ("document", "text"),
     [
         ("a: [\n", "line 8: did not find"),
-        ("[1]\n", "it is no object"),
-        ({"kind": "Project"}, "it is no object"),
+        ("[1]\n", "it is not an object"),
+        ({"kind": "Project"}, "it is not an object"),
         ({**project(), "kind": "Planet"}, f'no matches for kind "Planet" in version "{CORE}"'),
         ({**project(), "apiVersion": "core.gardener.cloud/v9"}, 'in version "core.gardener.cloud/v9"'),
     ],
@@ -235,7 +235,7 @@ def test_of_a_directory_the_files_are_looked_at_that_kubectl_would_apply(tmp_pat
 
 def test_a_directory_without_manifests_is_not_fine(tmp_path: Path, capsys: Any) -> None:
     assert main(["validate", str(tmp_path)]) == 2
-    assert "there is no document in what was given" in capsys.readouterr().err
+    assert "the input has no documents" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("documents", [(), (SECRET,)])

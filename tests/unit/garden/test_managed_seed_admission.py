@@ -311,7 +311,7 @@ def test_a_gardenlet_without_a_way_into_the_garden_is_warned_of() -> None:
     outcome = created(managed(bootstrap="None"))
     assert outcome.status is None
     (warning,) = outcome.warnings
-    assert "that of its parent is not handed on" in warning
+    assert "it does not inherit that of its parent" in warning
     explicit = managed(bootstrap="None")
     explicit["spec"]["gardenlet"]["config"]["gardenClientConnection"] = {"kubeconfig": "x"}
     assert (created(explicit).warnings, created(managed()).warnings) == ((), ())

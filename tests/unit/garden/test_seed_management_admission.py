@@ -352,7 +352,7 @@ def test_a_request_for_fewer_replicas_gets_a_warning_with_those_that_stay() -> N
     there = [replica("s-0"), replica("s-1"), replica("s-2", **protected), replica("s-3"), own, used]
     requested = Asked(MANAGED_SEED_SET, garden=there)
     stored = requested.create({**managed_seed_set(replicas=4), "metadata": {**META, "uid": "u"}}).object
-    warned = "3 replicas stay as long as Shoots are on their Seeds, or they are protected: s-1, s-2, s-3"
+    warned = "3 replicas stay while Shoots are on their Seeds, or while they are protected: s-1, s-2, s-3"
     for replicas, warnings in ((5, ()), (3, ()), (2, (warned,)), (0, (warned,))):
         changed = requested.update(stored, {**stored, "spec": {**stored["spec"], "replicas": replicas}})
         assert (changed.code, changed.warnings) == (200, warnings), changed.message

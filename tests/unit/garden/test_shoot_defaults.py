@@ -258,9 +258,9 @@ def test_warnings_name_what_is_deprecated_and_what_expires() -> None:
     schedules = [{"start": "0 0 31 2 *"}, {"start": "30 22 * * *", "location": "Etc/GMT-1"}]
     window = {"begin": "210000+0000", "end": "220000+0000"}
     warnings = create(submitted(hibernation__schedules=schedules, maintenance={"timeWindow": window})).warnings
-    assert any("is no time that ever comes" in each for each in warnings)
+    assert any("never occurs; correct it" in each for each in warnings)
     assert any(
-        "schedules[1].start: the cluster goes to sleep in its maintenance time window" in each for each in warnings
+        "schedules[1].start: the cluster is hibernated in its maintenance time window" in each for each in warnings
     )
 
 

@@ -53,12 +53,12 @@ EXPIRED = offering(
         (
             ("linux", "1.2.0"),
             ("linux", "1.1.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         (
             ("linux", "1.2.0"),
             ("linux", "1.0.0"),
-            "it expired on 2026-01-01, and is lower than the present version 1.2.0",
+            "it expired on 2026-01-01, and is lower than the current version 1.2.0",
         ),
         # As maintenance does if there is no other.
         (("linux", "1.2.0"), ("linux", "1.3.0"), ""),
@@ -66,8 +66,8 @@ EXPIRED = offering(
         # What has not expired may be lower.
         (("linux", "1.4.0"), ("linux", "1.2.0"), ""),
         # Versions of different images are not compared.
-        (("linux", "1.2.0"), ("other", "1.1.0"), "another image only with a version that has not expired"),
-        (("linux", "1.2.0"), ("other", "9.0.0"), "another image only with a version that has not expired"),
+        (("linux", "1.2.0"), ("other", "1.1.0"), "a version that has not expired for another image"),
+        (("linux", "1.2.0"), ("other", "9.0.0"), "a version that has not expired for another image"),
         (("linux", "1.2.0"), ("other", "1.0.0"), ""),
     ],
 )
@@ -207,7 +207,7 @@ def test_a_pool_does_not_go_back_to_a_lower_image_by_itself() -> None:
     offered = offering(linux=[version("0.9.0"), version("1.0.0", kubeletVersionConstraint="< 1.31")])
     old = stored(submitted(provider__workers=[having("linux", "1.0.0")]), offered)
     refused = update(old, offered, provider__workers=[worker()], kubernetes__version="1.31.2")
-    assert f"{IMAGE}: Forbidden: the image works with kubelet < 1.31 only" in refused.message
+    assert f"{IMAGE}: Forbidden: the image only supports kubelet < 1.31" in refused.message
 
 
 def test_an_image_that_did_not_suit_before_stays_when_something_else_changes() -> None:

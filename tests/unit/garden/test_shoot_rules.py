@@ -251,7 +251,7 @@ def test_a_workerless_shoot_has_nothing_for_workers(fields: dict[str, Any]) -> N
         (pool(machine__image={"name": "linux", "version": "0.9.0"}), 'machine.image.version: Unsupported value: "0.9.0"'),
         (pool(machine__image={"name": "none"}), 'machine.image.name: Unsupported value: "none"'),
         (pool(machine__image={"name": "other", "version": "1.0.0"}), "image other:1.0.0 has architectures arm64"),
-        ({"kubernetes__version": "1.29.8", **pool(machine__image={"name": "linux", "version": "2.0.0"})}, ">= 1.30 only"),
+        ({"kubernetes__version": "1.29.8", **pool(machine__image={"name": "linux", "version": "2.0.0"})}, "only supports kubelet >= 1.30"),
         (pool(cri={"name": "containerd", "containerRuntimes": [{"type": "x"}]}), "containerRuntimes[0].type"),
         (pool(volume={"type": "gone", "size": "30Gi"}), 'volume.type: Unsupported value: "gone": supported values: "std"'),
         (pool(volume={"type": "std", "size": "10Gi"}), "volume.size: Invalid value: \"10Gi\": must not be less than 20Gi"),

@@ -286,9 +286,9 @@ INTERNAL = of(
         ("co.uk", "public suffix"),
         ("github.io", "public suffix"),
         ("local", "public suffix"),
-        ("ex.org", "contains a domain of the garden"),
-        ("gardens.net", "contains a domain of the garden"),
-        ("in.gardens.net", "contains a domain of the garden"),
+        ("ex.org", "contains a default domain of the garden"),
+        ("gardens.net", "contains a default domain of the garden"),
+        ("in.gardens.net", "contains a default domain of the garden"),
         ("a.in.gardens.net", "below the internal domain"),
         ("my.gardens.net", ""),
         ("my.co.uk", ""),
@@ -385,7 +385,7 @@ def test_a_shoot_that_is_a_seed_stays_what_the_seed_needs(path: tuple[str, ...])
         {"hibernation": {"schedules": [{"start": "0 20 * * *"}]}},
     ):
         assert update(old, managed, **fields).code == 403, fields
-    assert "since it is the seed s; delete" in update(old, managed, hibernation={"enabled": True}).message
+    assert "since it is seed s; delete" in update(old, managed, hibernation={"enabled": True}).message
     assert update(old, hibernation={"enabled": True}).status is None
     unfit = stored(submitted(provider__workers=pools))
     assert update(unfit, managed, meta__labels={"a": "b"}).status is None

@@ -186,5 +186,5 @@ def test_an_answer_without_a_token_is_none(answer: Any) -> None:
     requested = of(AggregatedApi, Client({("", path): answer})).token(
         Key("n", "wi"), lifetime=HOUR, now=datetime.now(UTC)
     )
-    with pytest.raises(NotUnderstood, match="holds no token"):
+    with pytest.raises(NotUnderstood, match="has no token"):
         asyncio.run(requested)

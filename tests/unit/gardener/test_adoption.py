@@ -17,8 +17,8 @@ REFUSED = f'object "v1/ConfigMap/ns/c" exists without an owner and is not taken 
         ("never", "", 'object is "never"'),
         ("", "never", 'ManagedResource is "never"'),
         ("never", "never", 'object is "never"'),
-        ("nevr", "", 'object is "nevr", and only "never" is known'),
-        ("", "false", 'ManagedResource is "false", and only "never" is known'),
+        ("nevr", "", 'object is "nevr"; only "never" is valid'),
+        ("", "false", 'ManagedResource is "false"; only "never" is valid'),
     ],
 )
 def test_an_annotation_of_either_refuses_it(of_object: str, of_managed_resource: str, problem: str) -> None:

@@ -173,7 +173,7 @@ def test_a_brotli_stream_is_read_to_its_end(size: int) -> None:
 
 def test_a_decompression_bomb_is_an_error() -> None:
     bomb = brotli.compress(b"\0" * 10_000_000, quality=5)
-    with pytest.raises(DialectError, match="longer than 1000000 bytes"):
+    with pytest.raises(DialectError, match="larger than 1000000 bytes"):
         decompress(bomb, limit=1_000_000)
 
 
@@ -219,7 +219,7 @@ ALLOW_LIST: Object = {"apiVersion": "example.com/v1", "kind": "AllowList", "spec
         # a kind of somebody's that only sounds like it
         (ALLOW_LIST, [ALLOW_LIST]),
         (in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(MAP))))))))),
-         ["more than 8 lists are nested within each other; take them apart"]),
+         ["more than 8 lists are nested within each other; split them"]),
     ],
 )  # fmt: skip
 def test_a_list_stands_for_its_items(document: Object, expected: list[Any]) -> None:
@@ -288,7 +288,7 @@ def test_values_of_json_are_counted_only_up_to_what_there_may_be() -> None:
 
 LONG = "x" * LARGEST_DOCUMENT
 TOO_LARGE = (
-    "the document is longer than 4194304 bytes, and API servers accept objects of up to 3145728; divide the object"
+    "the document is larger than 4194304 bytes, but API servers accept objects of up to 3145728; divide the object"
 )
 
 

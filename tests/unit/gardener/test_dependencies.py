@@ -66,11 +66,11 @@ def test_without_the_annotation_there_are_none() -> None:
         ("a/b/c", "must be [NAMESPACE/]NAME[:healthy]: "),
         ("/b", "must be [NAMESPACE/]NAME[:healthy]: "),
         ("B_", "must be [NAMESPACE/]NAME[:healthy]: "),
-        ("other/b", '"other/b" is in another namespace, which neither is watched nor allowed by '),
+        ("other/b", '"other/b" is in another namespace, which is neither watched nor allowed by '),
         ("x" * 300, "x" * 80 + "…"),
         (
             ",".join(f"n{number}" for number in range(MOST + 1)),
-            f"{MOST + 1} dependencies, of which there may be {MOST}",
+            f"{MOST + 1} dependencies exceed the limit of {MOST}",
         ),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_can_not_be_depended_on_is_reported_with_the_field(text: str, probl
 
 def test_what_is_too_long_is_not_read() -> None:
     (problem,) = parsed(",x" * 125_000).problems
-    assert "250000 characters, of which there may be 25600 at most" in str(problem)
+    assert "250000 characters exceed the limit of 25600" in str(problem)
     assert len(str(problem)) < 300
     assert parsed("a," + "b" * 20_000).names == [Key("garden", "a")]
 
@@ -102,7 +102,7 @@ def found(**fields: Any) -> Object:
     ("dependency", "reason"),
     [
         (found(), ""),
-        (None, "does not exist; create it, or take it out of the annotation"),
+        (None, "does not exist; create it, or remove it from the annotation"),
         (found(deletionTimestamp="2024-01-02T03:04:05Z"), "is being deleted"),
         (found(applied=""), "is not applied yet"),
         (found(applied="False", reason="ApplyFailed"), "is not applied (ApplyFailed)"),
@@ -193,11 +193,11 @@ def test_messages() -> None:
     )
     assert dependants_message(["n/b", "n/a"]) == (
         "Waiting until the objects of all ManagedResources that depend on it are removed: n/a, n/b; "
-        f"delete these, or take this one out of their annotation {DEPENDS_ON}"
+        f"delete these, or remove this one from their annotation {DEPENDS_ON}"
     )
     assert cycle_message(["n/a", "n/b", "n/a"]) == (
         "nothing is written or deleted: ManagedResources depend on each other: n/a -> n/b -> n/a; "
-        f"take one of them out of an annotation {DEPENDS_ON}"
+        f"remove one of them from an annotation {DEPENDS_ON}"
     )
 
 

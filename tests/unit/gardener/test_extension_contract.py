@@ -82,7 +82,7 @@ QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
             ),
         ),
         (extension(deleting=True), Pending("it is being deleted")),
-        (extension(kind="Migrate"), Pending("the extension has let go of it, and has done nothing since")),
+        (extension(kind="Migrate"), Pending("the extension has migrated it, and has not restored it yet")),
         # An error is an answer if it is of this question.
         (extension(state="Error", error=error(LATER)), Trouble("error during reconciliation: e")),
         (extension(state="Error", error=error(SAME_SECOND)), Trouble("error during reconciliation: e")),
@@ -91,21 +91,21 @@ QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
         (extension(error=error(EARLIER)), Trouble("error during reconciliation: e")),
         (
             extension(state="Processing", error=error(EARLIER)),
-            Pending("extension state is not Succeeded but Processing; before it was asked, it reported: e"),
+            Pending("extension state is not Succeeded but Processing; before this request, it reported: e"),
         ),
         (
             extension(state="Error", updated=EARLIER, error=error()),
-            Pending("extension state is not Succeeded but Error; before it was asked, it reported: e"),
+            Pending("extension state is not Succeeded but Error; before this request, it reported: e"),
         ),
         (
             extension(operation="reconcile", state="Error", error=error(LATER)),
             Pending(
-                'gardener operation "reconcile" is not yet picked up by controller; before it was asked, it reported: e'
+                'gardener operation "reconcile" is not yet picked up by controller; before this request, it reported: e'
             ),
         ),
         (
             extension(timestamp=LATER, state="Error", error=error(LATER)),
-            Pending("extension state is not Succeeded but Error; before it was asked, it reported: e"),
+            Pending("extension state is not Succeeded but Error; before this request, it reported: e"),
         ),
     ],
 )

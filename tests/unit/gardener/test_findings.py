@@ -104,8 +104,8 @@ def test_only_an_unhealthy_service_is_reported_with_events() -> None:
     assert finding is not None
     assert may_have_events(finding)
     assert with_events(finding, "").message == (
-        'Service "a/lb" is unhealthy: service is missing ingress status; cause: no load balancer has been made for it: '
-        "see whether the cluster has a controller for that"
+        'Service "a/lb" is unhealthy: service is missing ingress status; cause: it has no load balancer; check whether '
+        "the cluster has a controller for load balancers"
     )
     assert with_events(finding, "-> Events:\n* x").message == (
         'Service "a/lb" is unhealthy: service is missing ingress status\n\n-> Events:\n* x'

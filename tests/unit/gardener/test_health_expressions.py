@@ -108,7 +108,7 @@ def test_expressions_of_flux_are_understood(text: str, expected: bool) -> None:
             "at column 1: undeclared reference to 'phase' (in container ''); fields of the object begin with one of apiVersion, kind, metadata, spec, status",
         ),
         ("'a' + 1 == 2", "at column 5: found no matching overload for '_+_' applied to '(string, int)'"),
-        ("'yes'", "must be true or false, is of the type string"),
+        ("'yes'", "must be true or false, is of type string"),
         ("[" * 100 + "]" * 100, "Expression recursion limit exceeded. limit: 32"),
     ],
 )
@@ -121,8 +121,8 @@ def test_what_is_wrong_with_an_expression_is_reported(text: str, complaint: str)
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("status.number", "must be true or false, is of the type int"),
-        ("status.phase", "must be true or false, is of the type string"),
+        ("status.number", "must be true or false, is of type int"),
+        ("status.phase", "must be true or false, is of type string"),
         ("status.list[7] == 1", "Index error: index=7 size=2"),
         ("status.phase > 1", "No matching overloads found : _>_(string, int64)"),
         ("1 / (status.number - 5) == 1", "divide by zero"),

@@ -93,7 +93,9 @@ def test_what_a_secret_does_not_hold_becomes_a_revision_without_content() -> Non
     fits, too_large = made(value=b"x" * LARGEST_SECRET), made(value=os.urandom(LARGEST_SECRET + 1))
     assert len(base64.b64decode(fits["data"][DATA_KEY])) == LARGEST_SECRET
     assert too_large["data"] == {}
-    with pytest.raises(ValueError, match=r"not kept: it has 1048577 bytes when compressed, and a Secret holds 1048576"):
+    with pytest.raises(
+        ValueError, match=r"not kept: it has 1048577 bytes when compressed, but a Secret holds at most 1048576"
+    ):
         kept_secrets(too_large)
 
 

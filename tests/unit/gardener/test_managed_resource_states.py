@@ -30,7 +30,7 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     ("obj", "state", "message"),
     [
         (managed(), ResourceState.READY, ""),
-        (managed(applied="", healthy="", progressing=""), ResourceState.PENDING, "no agent has looked at it yet"),
+        (managed(applied="", healthy="", progressing=""), ResourceState.PENDING, "no agent has processed it yet"),
         (managed(applied="False"), ResourceState.FAILED, "R: about ResourcesApplied"),
         (managed(applied="False", healthy="False"), ResourceState.FAILED, "R: about ResourcesApplied"),
         (managed(applied="Progressing"), ResourceState.PROGRESSING, "R: about ResourcesApplied"),
@@ -43,7 +43,7 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         (
             managed(reason="ManagedResourceIgnored"),
             ResourceState.PROGRESSING,
-            "no agent has looked at it since it was resumed",
+            "no agent has processed it since it was resumed",
         ),
         (managed(metadata=DELETED), ResourceState.DELETING, "R: about ResourcesApplied"),
         (managed(metadata={**DELETED, **IGNORED}), ResourceState.DELETING, "R: about ResourcesApplied"),

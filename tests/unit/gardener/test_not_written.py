@@ -120,7 +120,9 @@ def test_the_remedy_names_the_field() -> None:
     options = merge_options(manifest, horizontally_scaled=False, vertically_scaled=False)
     texts = not_written(manifest, merged, live, options)
     (remedy,) = remedies_of_warnings(f"apps/v1/StatefulSet/ns/n: {', '.join(texts)}")
-    assert remedy.startswith("StatefulSet/ns/n: spec.volumeClaimTemplates: undo that, or delete the StatefulSet with ")
+    assert remedy.startswith(
+        "StatefulSet/ns/n: spec.volumeClaimTemplates: undo the change, or delete the StatefulSet with "
+    )
 
 
 @pytest.mark.parametrize(("number", "reported"), [(10, []), (200, ["rules"])])

@@ -124,7 +124,7 @@ def test_nothing_makes_no_stages() -> None:
 
 NAMELESS = "metadata.name: Required value: name or generateName is required"
 GENERATED = "metadata.generateName is not supported, since each pass would create a new object; set metadata.name"
-NO_VERSION = '"a/b/c" is no apiVersion; it must be <group>/<version>, or <version> for the core group'
+NO_VERSION = '"a/b/c" is not a valid apiVersion; write <group>/<version>, or <version> for the core group'
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,9 @@ def test_it_says_what_is_left_to_a_person() -> None:
     steps = "step 0; step 1; step 2; step 3; step 4; 2 more"
     found = ready(obj)
     assert found is not None
-    assert found.message == f"All resources are applied, healthy and rolled out. Left to be done by hand: {steps}"
-    assert message_of(obj) == f"left to be done by hand: {steps}"
-    assert hints(obj, []) == [f"left to be done by hand: {steps}"]
+    assert found.message == f"All resources are applied, healthy and rolled out. Do manually: {steps}"
+    assert message_of(obj) == f"do manually: {steps}"
+    assert hints(obj, []) == [f"do manually: {steps}"]
 
 
 def test_nothing_is_said_before_the_agent_has_said_anything() -> None:

@@ -20,19 +20,19 @@ USER = 'User "system:serviceaccount:garden:agent" cannot'
 
 TEXTS = {
     'deployments.apps "d" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, used: '
-    "count/deployments.apps=1, limited: count/deployments.apps=1": "raise the ResourceQuota small, or ask for less",
-    'pods "p" is forbidden: failed quota: small: must specify cpu for: c': "the ResourceQuota small demands them",
+    "count/deployments.apps=1, limited: count/deployments.apps=1": "raise the ResourceQuota small, or request less",
+    'pods "p" is forbidden: failed quota: small: must specify cpu for: c': "the ResourceQuota small requires them",
     'pods "p" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (…)': (
         "lower the level restricted of that Namespace"
     ),
     'would violate PodSecurity "baseline:v1.30": privileged': "lower the level baseline of that Namespace",
     'admission webhook "guard.example.com" denied the request: exceeded quota: none, requested: x': (
-        "change what the webhook guard.example.com objects to"
+        "change the field that the webhook guard.example.com rejects"
     ),
     'Internal error occurred: failed calling webhook "guard.example.com": failed to call webhook: Post "https://a": '
-    "dial tcp: no such host": "the server of the webhook guard.example.com can be reached",
+    "dial tcp: no such host": "the server of the webhook guard.example.com is reachable",
     "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'no-latest' with binding 'all' denied request: no": (
-        "the ValidatingAdmissionPolicy no-latest objects to"
+        "the ValidatingAdmissionPolicy no-latest rejects"
     ),
     f'deployments.apps is forbidden: {USER} create resource "deployments" in API group "apps" in the namespace "shop"': (
         "allow system:serviceaccount:garden:agent to create deployments.apps in namespace shop, in the target cluster"
@@ -43,11 +43,11 @@ TEXTS = {
     'clusterroles "x" is forbidden: user "agent" (groups=["system:authenticated"]) is attempting to grant RBAC '
     "permissions not currently held:\n{APIGroups:[apps]}": "give agent these permissions, or the verbs escalate and bind",
     'clusterroles "x" is forbidden: must have cluster-admin privileges to use the aggregationRule': (
-        "take the aggregationRule out, or give the verb escalate"
+        "remove the aggregationRule, or grant the verb escalate"
     ),
-    'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2': "keep to the LimitRange",
+    'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2': "within the LimitRange",
     'configmaps "c" is forbidden: unable to create new content in namespace shop because it is being terminated': (
-        "wait until that Namespace is gone"
+        "wait until that Namespace is deleted"
     ),
     'namespaces "shop" not found': "add the Namespace shop to the objects",
     'pods "p" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found': (
@@ -55,7 +55,7 @@ TEXTS = {
     ),
     'pods "p" is forbidden: no PriorityClass with name high was found': "add the PriorityClass high",
     'Deployment.apps "d" is invalid: spec.selector: Invalid value: {}: field is immutable': (
-        "undo the change of spec.selector, or have the object deleted and created anew by the annotation "
+        "undo the change of spec.selector, or have the object recreated by the annotation "
         "resources.gardener.cloud/delete-on-invalid-update"
     ),
     "StatefulSet.apps \"s\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' …": (
@@ -64,11 +64,11 @@ TEXTS = {
     'RoleBinding "x" is invalid: roleRef: Invalid value: {}: cannot change roleRef': "undo the change",
     'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set': "undo the change",
     'PriorityClass.scheduling.k8s.io "p" is invalid: value: Forbidden: may not be changed in an update.': (
-        "undo the change of value, or have the object deleted and created anew by the annotation "
+        "undo the change of value, or have the object recreated by the annotation "
         "resources.gardener.cloud/delete-on-invalid-update"
     ),
     'VolumeAttributesClass.storage.k8s.io "v" is invalid: driverName: Forbidden: updates to driverName are forbidden.': (
-        "undo the change of driverName, or have the object deleted"
+        "undo the change of driverName, or have the object recreated"
     ),
     'Node "n" is invalid: spec.providerID: Forbidden: node updates may not change providerID except from "" to valid': (
         "undo the change of spec.providerID"
@@ -85,12 +85,12 @@ TEXTS = {
     ),
     "stores.shop.example.com \"fixed\" is forbidden: ValidatingAdmissionPolicy 'fixed-size' with binding 'fixed-size' "
     "denied request: spec.size: field is immutable": (
-        "undo the change of the field; to have the object created anew, delete it (the annotation "
+        "undo the change of the field, or delete the object, which is then recreated (the annotation "
         "resources.gardener.cloud/delete-on-invalid-update needs the answer Invalid)"
     ),
     'admission webhook "w.example.com" denied the request: size is immutable': "needs the answer Invalid",
     "Store.shop.example.com \"fixed\" is invalid: : ValidatingAdmissionPolicy 'p' with binding 'b' denied request: size is "
-    "immutable": "undo the change of the field, or have the object deleted and created anew by the annotation",
+    "immutable": "undo the change of the field, or have the object recreated by the annotation",
     'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0': (
         "correct spec.replicas"
     ),
@@ -98,8 +98,8 @@ TEXTS = {
         "correct the name of the field spec.replica"
     ),
     'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field '
-    "ConfigMap.data of type string": "texts are quoted",
-    'strict field validation: field "spec.a" was not stored, by the API server or by admission': "take the field spec.a out",
+    "ConfigMap.data of type string": "quote strings",
+    'strict field validation: field "spec.a" was not stored, by the API server or by admission': "remove the field spec.a",
     'no matches for kind "Widget" in version "example.com/v1"': "install the CustomResourceDefinition",
     'no matches for kind "Deploymnet" in version "apps/v1"; did you mean Deployment?': "did you mean Deployment?",
     'no matches for kind "DeviceClass" in version "resource.k8s.io/v1"': "this version of Kubernetes does not serve it",
@@ -158,8 +158,8 @@ def test_a_remedy_of_several_objects_names_them() -> None:
         ),
         (BadRequest(400, message="no"), ""),
         (ServerFailure(500, message="no"), ""),
-        (ServerFailure(500, message="etcdserver: request timed out"), "look at the log"),
-        (ServerFailure(504, message="no"), "look at the log"),
+        (ServerFailure(500, message="etcdserver: request timed out"), "check the log"),
+        (ServerFailure(504, message="no"), "check the log"),
         (ApiError(418, message="no"), ""),
         (Conflict(409, message="no"), ""),
     ],

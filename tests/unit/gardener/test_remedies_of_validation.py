@@ -56,23 +56,23 @@ def test_the_same_holds_for_recorded_cases() -> None:
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("resourceVersion", "take metadata.resourceVersion out of the manifest"),
-        ("upd-uid", "take metadata.uid out of the manifest, if it has one"),
-        ("etp", "take spec.externalTrafficPolicy out, or set spec.type to NodePort or LoadBalancer"),
-        ("nodeport-clusterip", "take spec.ports[0].nodePort out, or set spec.type to NodePort or LoadBalancer"),
+        ("resourceVersion", "remove metadata.resourceVersion from the manifest"),
+        ("upd-uid", "remove metadata.uid from the manifest, if set"),
+        ("etp", "remove spec.externalTrafficPolicy, or set spec.type to NodePort or LoadBalancer"),
+        ("nodeport-clusterip", "remove spec.ports[0].nodePort, or set spec.type to NodePort or LoadBalancer"),
         (
             "nodeport-dup",
-            "take spec.ports[1].nodePort out, so that a free one is chosen, or write one that no other port or Service has",
+            "remove spec.ports[1].nodePort to get a free one, or set one that no other port or Service has",
         ),
         (
             "hcnp",
-            "take spec.healthCheckNodePort out, or set spec.type to LoadBalancer and spec.externalTrafficPolicy to Local",
+            "remove spec.healthCheckNodePort, or set spec.type to LoadBalancer and spec.externalTrafficPolicy to Local",
         ),
-        ("hc-taken-hc2", "take spec.healthCheckNodePort out, so that a free port is chosen"),
-        ("lbsr", "take spec.loadBalancerSourceRanges out, or set spec.type to LoadBalancer"),
+        ("hc-taken-hc2", "remove spec.healthCheckNodePort to get a free port"),
+        ("lbsr", "remove spec.loadBalancerSourceRanges, or set spec.type to LoadBalancer"),
         (
             "volmissing",
-            "correct spec.template.spec.containers[0].volumeMounts[0].name: nothing in the manifest has that name",
+            "correct spec.template.spec.containers[0].volumeMounts[0].name: no object of the manifest has that name",
         ),
         ("noname-port", "add spec.ports[0].name, spec.ports[1].name"),
         ("sel", "give spec.template.metadata.labels all labels of spec.selector"),
@@ -87,8 +87,8 @@ def test_it_says_what_to_change_in_the_manifest(name: str, remedy: str) -> None:
 
 def test_other_words_of_duplicate_node_ports() -> None:
     text = 'Service "s" is invalid: spec.ports[1].nodePort: Invalid value: 30080: duplicate nodePort'
-    assert remedy_of(text).startswith("take spec.ports[1].nodePort out")
-    assert remedy_of("duplicate nodePort: 30080").startswith("take spec.ports[*].nodePort out")
+    assert remedy_of(text).startswith("remove spec.ports[1].nodePort")
+    assert remedy_of("duplicate nodePort: 30080").startswith("remove spec.ports[*].nodePort")
 
 
 def test_what_a_value_quotes_is_no_field() -> None:

@@ -227,7 +227,7 @@ def test_the_path_of_a_kubeconfig_is_ours() -> None:
     given: Object = {"imagePolicy": {"kubeConfigFile": "/home/u/.kube/config", "allowTTL": 5}}
     expected = {"imagePolicy": {"kubeConfigFile": "/ours", "allowTTL": 5}}
     assert plugin_configuration("ImagePolicyWebhook", given, kubeconfig="/ours") == expected
-    with pytest.raises(UnusableFile, match="PodSecurity uses no kubeconfig"):
+    with pytest.raises(UnusableFile, match="PodSecurity does not use a kubeconfig"):
         plugin_configuration("PodSecurity", None, kubeconfig="/ours")
 
 

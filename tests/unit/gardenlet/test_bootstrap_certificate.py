@@ -77,7 +77,7 @@ def decided(kind: str, **more: str) -> Object:
         (decided("Approved"), ""),
         (decided("Denied", reason="R", message="no"), "it is denied: R: no"),
         (decided("Failed"), "it is failed: no reason is given"),
-        ({"metadata": {"uid": "other"}}, "another one of this name has taken its place"),
+        ({"metadata": {"uid": "other"}}, "another request with this name has replaced it"),
     ],
 )
 def test_what_ends_the_wait_for_a_certificate(request_: Object, reason: str) -> None:

@@ -52,7 +52,7 @@ def test_what_helm_is_to_pull(version: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("tag", ["latest", "1.x", "1.2.3.4", "v1-", "main", "abc1234"])
 def test_tags_that_helm_takes_for_something_else(tag: str) -> None:
-    with pytest.raises(RegistryError, match="name a digest, or a tag that is a version"):
+    with pytest.raises(RegistryError, match="set a digest, or a tag that is a version"):
         arguments(Reference("r.io", "c", tag))
 
 

@@ -76,7 +76,7 @@ def test_pods_that_never_get_less_are_not_looked_at_again() -> None:
         (in_window_only(None), "is missing or has no comma; set it to begin and end"),
         (in_window_only("220000+0000"), "is missing or has no comma"),
         (in_window_only("0100,0200"), "must be of the form HHMMSS"),
-        (in_window_only("220000+0000,250000+0000"), "has no such time of a day"),
+        (in_window_only("220000+0000,250000+0000"), "is not a valid time of day"),
         (in_window_only("220000+0000,230000+0000,"), "must be of the form HHMMSS"),
     ],
 )

@@ -39,16 +39,16 @@ def members(*states: str) -> list[Object]:
         ),
         # Asleep: `ready` says nothing.
         (etcd(replicas=0), Ready()),
-        (etcd(replicas=0, readyReplicas=1), Pending("1 of its members are still there")),
+        (etcd(replicas=0, readyReplicas=1), Pending("1 of its members still exist")),
         (etcd(replicas=0, generation=3), Pending("observed generation outdated (2/3)")),
         # Of several members, each has to say so.
         (etcd(replicas=3, members=members("Ready", "Ready", "Ready")), Ready()),
         (
             etcd(replicas=3, members=members("Ready", "NotReady", "Ready")),
-            Pending("2 of 3 members report that they are ready"),
+            Pending("2 of 3 members are ready"),
         ),
         (etcd(replicas=3, updatedReplicas=2, members=members(*["Ready"] * 3)), Pending("2 of 3 members are updated")),
-        (etcd(replicas=3), Pending("0 of 3 members report that they are ready")),
+        (etcd(replicas=3), Pending("0 of 3 members are ready")),
         ({}, Ready()),
     ],
 )

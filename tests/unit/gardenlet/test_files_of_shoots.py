@@ -71,7 +71,7 @@ async def test_files_are_written_anew_from_one_key() -> None:
             [secret(exec={"command": "PASSWORD"}), policy(policy=POLICY)],
             f"{PATH}: Secret s: key kubeconfig: users[0].user",
         ),
-        ([policy(policy=POLICY)], f"{PATH}: Secret s is not there"),
+        ([policy(policy=POLICY)], f"{PATH}: Secret s does not exist"),
         ([secret(token="t"), policy(policy=f"{POLICY}a: PASSWORD")], "ConfigMap c: key policy: unknown field"),
         ([secret(token="t"), policy(other=POLICY)], "ConfigMap c: key policy is missing or empty"),
     ],

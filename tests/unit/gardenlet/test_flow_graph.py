@@ -39,9 +39,9 @@ def _fail(walk: Walk[object], each: str, error: str = "no") -> None:
 @pytest.mark.parametrize(
     ("tasks", "problem"),
     [
-        ([_task("A"), _task("A")], "several tasks have the ID 'a'"),
-        ([_task("A"), Task("b", "A", _nothing)], "several tasks have the name 'A'"),
-        ([_task("A", ["x"])], "task 'a' comes after 'x', which is no task"),
+        ([_task("A"), _task("A")], "more than one task has the ID 'a'"),
+        ([_task("A"), Task("b", "A", _nothing)], "more than one task has the name 'A'"),
+        ([_task("A", ["x"])], "task 'a' comes after 'x', which is not a task"),
         ([_task("A", ["a"])], "tasks wait for each other: a -> a"),
         ([_task("A", ["b"]), _task("B", ["c"]), _task("C", ["a"])], "tasks wait for each other: "),
     ],
@@ -84,7 +84,9 @@ def test_a_result_that_no_task_of_the_flow_provides_has_its_default() -> None:
 
 
 def test_all_problems_of_a_table_are_named() -> None:
-    with pytest.raises(GraphError, match=r"^flow 'Test': several tasks have the ID 'a'; .*; task 'b' comes after 'x'"):
+    with pytest.raises(
+        GraphError, match=r"^flow 'Test': more than one task has the ID 'a'; .*; task 'b' comes after 'x'"
+    ):
         Graph("Test", [_task("A"), _task("A"), _task("B", ["x"])])
 
 

@@ -182,12 +182,12 @@ async def test_what_looks_like_a_credential_is_cut_out_of_a_preview(records: Flo
     ("path", "error", "status", "reported"),
     [
         (PREVIEW, NoPreviewError(409, "it is being deleted"), 409, "it is being deleted"),
-        (PREVIEW, Unreachable("no answer"), 502, "what is needed for it can't be read: no answer"),
+        (PREVIEW, Unreachable("no answer"), 502, "its inputs can't be read: no answer"),
         (
             "/flows/seed/a/b/diff",
             None,
             404,
-            "this process makes no preview of a seed; the leader makes those of Shoots",
+            "this process has no preview of a seed; ask the leader, which previews Shoots",
         ),
     ],
 )

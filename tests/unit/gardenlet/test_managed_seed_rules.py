@@ -184,7 +184,7 @@ def test_without_the_configuration_of_a_seed_nothing_is_deployed(gardenlet: Obje
 
 def test_a_child_that_may_not_bootstrap_needs_a_kubeconfig_of_its_own() -> None:
     child = managed_seed(gardenlet={"bootstrap": "None", "config": CHILD})
-    with pytest.raises(rules.Undeployable, match="that of its parent is not handed on"):
+    with pytest.raises(rules.Undeployable, match="it does not inherit that of its parent"):
         rules.demand_way_in(child, rules.configuration(child, parent=PARENT))
     rules.demand_way_in(child, {"gardenClientConnection": {"kubeconfig": "/mounted"}})
 

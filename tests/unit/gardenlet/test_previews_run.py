@@ -50,5 +50,7 @@ async def test_what_comes_after_a_task_that_can_not_run_is_left_out() -> None:
 
 async def test_a_task_that_relies_on_what_it_waited_for_is_no_crash() -> None:
     world = World(d=IndexError("list index out of range"))
-    assert await run_once(GRAPH, world, Results()) == [UnknownTask("Task d", "what it reads is not there yet")]
+    assert await run_once(GRAPH, world, Results()) == [
+        UnknownTask("Task d", "an object that it reads does not exist yet")
+    ]
     assert sorted(world.ran) == ["a", "b", "c", "d"]

@@ -69,7 +69,7 @@ def test_missing_policies_are_named_up_to_a_limit() -> None:
     missing = {f"n{number:02}": ["deny-all", "allow-to-dns"] for number in range(12)}
     found = found_in([], missing_policies=missing, is_answered=lambda _: True, now=NOW)
     assert "n00 (deny-all, allow-to-dns), n01 " in found.message
-    assert "n09 (deny-all, allow-to-dns), and in 2 more: " in found.message
+    assert "n09 (deny-all, allow-to-dns), and in 2 more; " in found.message
 
 
 WAITING = Condition(TYPE, "Progressing", "ManagedResourceNotReported", "m")

@@ -46,9 +46,9 @@ def test_the_record_says_which_families_of_addresses_there_are(families: list[st
 @pytest.mark.parametrize(
     ("live", "text"),
     [
-        (None, "it does not exist yet: the resource manager makes it"),
-        ({}, "it has no address: does a controller of load balancers run?"),
-        (service({}), "it has no address: does a controller of load balancers run?"),
+        (None, "it does not exist yet; check whether the resource manager, which creates it, runs"),
+        ({}, "it has no address; check whether a controller for load balancers runs"),
+        (service({}), "it has no address; check whether a controller for load balancers runs"),
         (service({}, {"hostname": "lb.example.com"}), ""),
         (service({"ip": "192.0.2.1"}), ""),
     ],

@@ -44,14 +44,14 @@ def reported(problem: NodeProblem | None) -> tuple[str, str]:
     ("nodes", "wanted", "text"),
     [
         ([node()], WANTED, ""),
-        ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, and is to have new.'),
+        ([node("a"), node("b", applied="old")], WANTED, 'Node "b" has applied old, expected new.'),
         ([node(applied="")], WANTED, 'The agent of node "a" has not reported yet'),
         ([node(applied="old", secret="agent-w-before")], WANTED, ""),  # it is replaced by one of the new kind
         ([node(applied="old", secret="agent-w-before"), node("b")], BOTH, ""),
-        ([node(applied="new", secret="agent-w-before")], BOTH, 'Node "a" has applied new, and is to have old.'),
-        ([node(applied="old", secret="")], WANTED, 'Node "a" has applied old, and is to have new.'),
+        ([node(applied="new", secret="agent-w-before")], BOTH, 'Node "a" has applied new, expected old.'),
+        ([node(applied="old", secret="")], WANTED, 'Node "a" has applied old, expected new.'),
         ([node(applied="old", secret="")], BOTH, ""),
-        ([node()], {}, 'There is no Secret with the configuration of worker pool "w".'),
+        ([node()], {}, 'The Secret with the configuration of worker pool "w" does not exist.'),
         ([], {}, ""),
     ],
 )
@@ -75,7 +75,7 @@ def test_agents_renew_their_leases() -> None:
     assert agent_problem(nodes, {"a": LATER, "b": LATER, "gone": None}, now=NOW) is None
     assert reported(agent_problem(nodes, {"a": LATER}, now=NOW)) == ("NodeAgentUnhealthy", 'No agent runs on node "b".')
     for end in (EARLIER, None):
-        assert "does not renew" in reported(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
+        assert "has stopped renewing" in reported(agent_problem(nodes, {"a": end, "b": LATER}, now=NOW))[1]
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_machines_are_counted_of_all_pools() -> None:
         (
             [node("a")],
             Machines(2, {"m": "Running", "n": "Pending"}),
-            ("NodesScalingUp", "1 of 2 machines are being made, and will be nodes soon."),
+            ("NodesScalingUp", "1 of 2 machines are being created and will join soon."),
         ),
         (
             [node("a"), node("b", unschedulable=True)],
             Machines(2, {"m": "Running", "n": "Running"}),
-            ("NodesScalingUp", "Machines are not nodes yet, or nodes are cordoned (2/2 nodes)."),
+            ("NodesScalingUp", "Machines have not joined yet, or nodes are cordoned (2/2 nodes)."),
         ),
         (
             [node("a"), node("b", unschedulable=True)],

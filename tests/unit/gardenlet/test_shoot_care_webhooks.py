@@ -157,7 +157,7 @@ def test_who_sets_it_back_again_and_again_is_left_alone_for_a_day() -> None:
 
     assert [may_correct(NOW + timedelta(minutes=n)) for n in range(MOST_REVERSALS)] == [True] * MOST_REVERSALS
     assert not may_correct(NOW + timedelta(minutes=5))
-    assert '"operator" has set back 3 times' in reversals.text()
+    assert '"operator" has reverted 3 times' in reversals.text()
     assert not may_correct(NOW + timedelta(hours=23))
     assert may_correct(NOW + timedelta(hours=25))
 

@@ -377,7 +377,7 @@ def test_a_controller_that_is_off_is_not_on_as_well() -> None:
 
 
 def test_what_is_no_version_is_named() -> None:
-    with pytest.raises(ValueError, match=r"spec\.kubernetes\.version: 'x' is no version such as 1\.30\.5"):
+    with pytest.raises(ValueError, match=r"spec\.kubernetes\.version: 'x' is not a valid version such as 1\.30\.5"):
         version_of("x")
 
 

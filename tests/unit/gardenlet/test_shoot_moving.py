@@ -84,7 +84,7 @@ def seed(*, deleting: bool = False, version: str = "v1", bad: str = "", backup: 
         (seed(version="v0"), "observing Gardener version not up to date (v0/v1)"),
         (seed(bad=GOOD[0]), 'condition "GardenletReady" has invalid status False (expected True)'),
         (seed(bad=GOOD[1]), 'condition "SeedSystemComponentsHealthy" has invalid status False (expected True)'),
-        (seed(backup=False), "seed has no backup bucket, by which data of Shoots move; set spec.backup"),
+        (seed(backup=False), "seed has no backup bucket, which is required to move Shoots; set spec.backup"),
     ],
 )
 def test_which_seed_takes_it(found: Object | None, cause: str) -> None:

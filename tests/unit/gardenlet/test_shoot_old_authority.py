@@ -94,9 +94,9 @@ def test_what_runs_in_the_seed_is_named_by_what_it_mounts() -> None:
 @pytest.mark.parametrize(
     ("users", "status", "reported"),
     [
-        ([], "True", "Nothing in the seed or in the Shoot trusts the old certificate authority alone."),
-        (["a", "b"], "False", "completed: a, b. Kubeconfigs and bundles that were fetched before 2026"),
-        ([str(number) for number in range(12)], "False", "completed: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more."),
+        ([], "True", "No object in the seed or in the Shoot trusts only the old certificate authority."),
+        (["a", "b"], "False", "completed; update them: a, b. Kubeconfigs and bundles downloaded before 2026"),
+        ([str(number) for number in range(12)], "False", "update them: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more."),
     ],
 )
 def test_a_constraint_names_them(users: Sequence[str], status: str, reported: str) -> None:

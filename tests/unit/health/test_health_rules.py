@@ -33,11 +33,11 @@ def test_kinds_with_expressions_have_a_rule_in_all_versions() -> None:
         ({"current": "status."},
          '[0].current: Invalid value: "status.": of Widget: at column 8: Syntax error: no viable alternative at input \'.\''),
         ({"failed": "'x'"},
-         '[0].failed: Invalid value: "\'x\'": of Widget: must be true or false, is of the type string'),
+         '[0].failed: Invalid value: "\'x\'": of Widget: must be true or false, is of type string'),
         ({"apiVersion": "apps/v1", "kind": "ReplicaSet"},
          "[0].apiVersion: Forbidden: expressions are for custom resources only"),
         ({"apiVersion": "monitoring.coreos.com/v1", "kind": "Prometheus"},
-         "[0].kind: Forbidden: Prometheus has a rule of its own, which can't be replaced"),
+         "[0].kind: Forbidden: Prometheus has a built-in rule, which can't be replaced; remove the expressions"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_names_expression_and_kind(changes: dict[str, str], error: str) -> None:

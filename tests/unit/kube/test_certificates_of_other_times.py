@@ -44,4 +44,4 @@ async def test_the_clock_is_named_as_a_cause(since: timedelta, reported: str, tm
         await server.close()
     text = str(caught.value)
     assert reported in text
-    assert f"by the clock of this machine it is {format_time(now)[:13]}" in text
+    assert f"the clock of this machine is at {format_time(now)[:13]}" in text

@@ -213,25 +213,25 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        *((text, "is no mapping") for text in ("", "[]")),
+        *((text, "is not a mapping") for text in ("", "[]")),
         *((text, "cannot read the kubeconfig") for text in ("a: [", "a: 2001-99-01")),
-        ("{}", "says not which context to use; set current-context in it"),
+        ("{}", "has no current context; set current-context in it"),
         *((f"contexts: {each}\ncurrent-context: x", "has no entry 'x' in contexts") for each in ("5", "[5, null]")),
         (document() | {"current-context": "y"}, "has no entry 'y' in contexts"),
         (document() | {"clusters": None}, "has no entry 'c' in clusters"),
         (document() | {"users": {"u": {}}}, "has no entry 'u' in users"),
         (document() | {"users": [{"name": "u", "user": "text"}]}, "has no entry 'u' in users"),
         *(
-            (document(cluster={"server": url}), "names no server for cluster 'c'; set its field server to https://")
+            (document(cluster={"server": url}), "has no server for cluster 'c'; set its field server to https://")
             for url in ("", "host:6443", "https://", "https://[::1", "https://h:99999", "https://h:x")
         ),
         *(
-            (document(cluster={field: value}), f"has no text as {field} in clusters; put it into quotes")
+            (document(cluster={field: value}), f"needs a string for {field} in clusters; put it into quotes")
             for field in ("server", "certificate-authority-data", "certificate-authority", "tls-server-name")
             for value in (["a"], {"a": 1}, True)
         ),
-        (document({"token": {"a": 1}}), "has no text as token in users; put it into quotes"),
-        (document(cluster={"certificate-authority-data": "eA==!"}), "certificate-authority-data is no base64"),
+        (document({"token": {"a": 1}}), "needs a string for token in users; put it into quotes"),
+        (document(cluster={"certificate-authority-data": "eA==!"}), "certificate-authority-data is not valid base64"),
         (document(cluster={"proxy-url": "http://proxy"}), "has a proxy-url, which is not supported; remove it"),
         *(
             (document(cluster={"certificate-authority-data": data}), "certificates that can't be used")
@@ -239,7 +239,7 @@ async def test_a_token_file_is_found_beside_the_kubeconfig(tmp_path: Path) -> No
         ),
         (document(cluster={"certificate-authority": "missing.pem"}), "certificates that can't be used"),
         (document({"client-certificate-data": "eA==", "client-key-data": "eA=="}), "certificates that can't be used"),
-        *((document({"token": text}), "the token has characters that no token has") for text in ("a\nb", "ü")),
+        *((document({"token": text}), "the token has invalid characters") for text in ("a\nb", "ü")),
         (document({"token": "  "}), "the token is empty"),
     ],
 )
@@ -425,14 +425,14 @@ async def test_a_kubeconfig_in_memory_is_as_good_as_a_file(tmp_path: Path, autho
 @pytest.mark.parametrize(
     ("user", "cluster", "reason"),
     [
-        ({"tokenFile": "/var/run/token"}, {}, "names a file as tokenFile; put its content into token"),
+        ({"tokenFile": "/var/run/token"}, {}, "has a file in tokenFile; put its content into token"),
         (
             {"token": "abc"},
             {"certificate-authority": "ca.crt"},
-            "names a file as certificate-authority; put its content into certificate-authority-data",
+            "has a file in certificate-authority; put its content into certificate-authority-data",
         ),
         ({"exec": {"command": "touch"}}, {}, 'exec configurations are not supported (user "u")'),
-        ({"token": ["abc"]}, {}, "has no text as token in users; put it into quotes"),
+        ({"token": ["abc"]}, {}, "needs a string for token in users; put it into quotes"),
     ],
 )
 def test_a_kubeconfig_in_memory_names_no_files(user: Object, cluster: Object, reason: str) -> None:
@@ -544,9 +544,9 @@ HUSH = "hush-hush-1234"
         ("a: &a [x]\nb: [*a, *a]", "aliases are not supported"),
         ("&a {<<: *a}", "aliases are not supported"),
         (b"a: b\n" * 1_000_000, "larger than 4194304 bytes"),
-        ("a: !!timestamp x", "not readable as YAML"),
-        ("a: !!python/object/apply:os.system [id]", r"not readable as YAML \(line 1\)"),
-        (b"a: \xff", "not readable as YAML"),
+        ("a: !!timestamp x", "not valid YAML"),
+        ("a: !!python/object/apply:os.system [id]", r"not valid YAML \(line 1\)"),
+        (b"a: \xff", "not valid YAML"),
     ],
 )
 def test_what_would_crash_or_fill_the_process_is_refused(content: str | bytes, reason: str, tmp_path: Path) -> None:
@@ -592,9 +592,9 @@ async def test_a_token_file_without_end_is_not_read_to_its_end() -> None:
 @pytest.mark.parametrize(
     ("make", "remedy"),
     [
-        (Path.mkdir, "it is a directory; name the file in it"),
-        (os.mkfifo, "it is no regular file; name a file"),
-        (lambda _: None, "there is no such file; mount it, or correct the path"),
+        (Path.mkdir, "it is a directory; use the path of a file in it"),
+        (os.mkfifo, "it is not a regular file; use the path of a file"),
+        (lambda _: None, "the file does not exist; mount it, or correct the path"),
     ],
 )
 def test_what_is_no_file_is_refused_at_once(make: Callable[[Path], None], remedy: str, tmp_path: Path) -> None:

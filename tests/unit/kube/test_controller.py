@@ -232,7 +232,7 @@ async def test_a_reconciliation_that_answers_nonsense_does_not_end_the_worker(lo
     script = Script(lambda: asyncio.sleep(0, cast("Result", "fine")))
     await run_script(script, 2)
     assert len(script.calls) == 2
-    assert [entry["log_level"] for entry in logs.entries if "outcome" in entry["event"]] == ["error"]
+    assert [entry["log_level"] for entry in logs.entries if "result" in entry["event"]] == ["error"]
 
 
 async def test_success_ends_the_back_off() -> None:

@@ -160,7 +160,7 @@ async def test_a_kind_is_gone_if_nothing_defines_it(
 async def test_the_error_says_what_defines_it_or_what_has_to_be_permitted() -> None:
     with pytest.raises(KindUnavailable, match=f"CustomResourceDefinition {THINGS} defines this kind"):
         await require_gone(Answers({}, [crd(THINGS, "Thing")]).client, EXAMPLE, "Thing")
-    with pytest.raises(Forbidden, match=r"example.com are gone is not known, since apiservices .*; permit to list"):
+    with pytest.raises(Forbidden, match=r"example.com still exist, since apiservices .*; grant the right to list"):
         await require_gone(Answers({SERVICES: FORBIDDEN}).client, EXAMPLE, "Thing")
 
 

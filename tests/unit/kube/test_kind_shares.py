@@ -60,7 +60,7 @@ async def test_of_a_kind_that_does_not_answer_few_requests_go_on() -> None:
     async with requests() as sent:
         sent.send(THINGS, 50)
         await soon(lambda: sent.waiting == MOST_OF_A_KIND)
-        with pytest.raises(KindBusy, match=r"requests for Thing \(example.com\) in namespace a are not answered"):
+        with pytest.raises(KindBusy, match=r"requests for Thing \(example.com\) in namespace a take more than"):
             sent.shares.demand(THINGS, "a")
         sent.shares.demand(OTHERS, "a")
         errors = [error for task in sent.tasks if task.done() and (error := task.exception())]

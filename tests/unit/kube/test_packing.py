@@ -70,7 +70,7 @@ def test_what_is_too_large_and_no_json_is_not_known_and_named() -> None:
     assert list(store.all_keys()) == [Key("ns", "small")]
     assert store.synced.is_set()
     assert [(entry["object"], str(entry["error"])) for entry in logs] == [
-        ("Secret ns/large", "145 KiB would be kept of it, the limit is 16 KiB")
+        ("Secret ns/large", "145 KiB would be stored, the limit is 16 KiB")
     ]
 
 

@@ -66,7 +66,7 @@ def test_pairs_of_others_can_sign_but_are_not_taken_for_own_ones() -> None:
         ((b"", b""), "is missing or not readable"),
         ((RSA[0], b"nothing"), "is missing or not readable"),
         ((RSA[0], BARE[1]), "has a key that does not belong to its certificate"),
-        (foreign(ed25519.Ed25519PrivateKey.generate()), "has a key of another kind than RSA and ECDSA"),
+        (foreign(ed25519.Ed25519PrivateKey.generate()), "has a key that is neither RSA nor ECDSA"),
     ],
 )
 def test_what_is_wrong_with_a_pair_is_said(pair: tuple[bytes, bytes], message: str) -> None:

@@ -136,7 +136,7 @@ def test_a_shell_without_completion_is_an_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SHELL", "/bin/csh")
     result = run("--install-completion")
     assert result.exit_code == 2
-    assert "no completion for the shell 'csh'; there is for bash, zsh, fish" in result.stderr
+    assert "no completion for the shell 'csh'; use one of bash, zsh, fish" in result.stderr
 
 
 def kubeconfig(path: Path, *contexts: str, current: str = "", user: dict[str, Any] | None = None) -> Path:
@@ -281,7 +281,7 @@ def test_decode_says_what_is_broken() -> None:
 def test_a_secret_that_no_api_server_would_take_is_an_error(content: dict[str, Any]) -> None:
     result = run("decode", "-", stdin=json.dumps(secret("a", **content)))
     assert result.exit_code == 1
-    assert "the data of Secret a is not what a Secret holds" in result.stderr
+    assert "the data of Secret a is not base64" in result.stderr
 
 
 def test_render_shows_manifests_in_order_with_stamps() -> None:
@@ -399,7 +399,7 @@ def test_admit_shows_what_webhooks_would_change(files: dict[str, str]) -> None:
     lines = [line.strip() for line in result.stdout.splitlines()]
     changes = ["✔ high-availability-config changes", "spec.replicas", "- 1", "+ 2"]
     assert lines[:5] == ["Deployment/shop/storefront", *changes]
-    not_asked = "- system-components-config: not asked, because of the labels of the namespace"
+    not_asked = "- system-components-config: not called, because of the labels of the namespace"
     assert {"Pod/shop/storefront-*", "+ bin-packing", "✔ seccomp-profile changes", not_asked} <= set(lines)
 
 

@@ -119,7 +119,7 @@ def test_a_namespace_shows_what_is_left_in_it() -> None:
             "raise the ResourceQuota small",
         ),
         (managed(WARNED), [], "correct the name of the field spec.replica"),
-        (failed("x is held by ManagedResource b"), [], "out of one of the two"),
+        (failed("x is held by ManagedResource b"), [], "from one of the two"),
         (managed(**DELETED), [held("a", "example.com/hold")], "ConfigMap/shop/a waits for example.com/hold"),
         (managed(READY), [MISSING], "--target-kubeconfig"),
     ],

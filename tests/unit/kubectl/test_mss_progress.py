@@ -7,7 +7,7 @@ import pytest
 from kubectl.seed_sets.reading import progress_of
 
 ROLLING: Any = {"updateStrategy": {"rollingUpdate": {}}}
-IDLE = {"type": "Progressing", "status": "False", "reason": "Idle", "message": "There is nothing to do."}
+IDLE = {"type": "Progressing", "status": "False", "reason": "Idle", "message": "No replica is pending."}
 REJECTED = {"type": "Progressing", "status": "False", "reason": "UpdateRejected", "message": "no such version"}
 PENDING = {"name": "s-1", "reason": "SeedNotReady", "since": "2026-01-01T00:00:00Z"}
 FULL = {"replicas": 2, "readyReplicas": 2}

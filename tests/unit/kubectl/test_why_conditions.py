@@ -9,7 +9,7 @@ from kubectl.garden.why.checks import of_seed, of_shoot
 
 SEED = "shoot--n--s"
 SHOOT = shoot("n/s", status={"technicalID": SEED})
-RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed; "
+RESTORED = "it is restored automatically; if the problem persists, contact the operator of its Seed; "
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
             "HealthzRequestError",
             "API server /healthz endpoint request failed: no answer",
             (
-                "look whether webhooks or clients overload it; if it does not answer at all, ask the operator of its Seed; "
+                "check whether webhooks or clients overload it; if it does not respond at all, contact the operator of its Seed; "
                 f"in the seed: kubectl describe deployment {kube_apiserver.NAME} -n {SEED}"
             ),
         ),
@@ -108,7 +108,7 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
         (
             types.EVERY_NODE_READY,
             "OperatingSystemConfigOutdated",
-            'There is no Secret with the configuration of worker pool "a".',
+            'The Secret with the configuration of worker pool "a" does not exist.',
             "see the nodes that the message names: kubectl describe node",
         ),
         (
@@ -150,9 +150,9 @@ RESTORED = "it is restored by itself; if it stays, ask the operator of its Seed;
         (
             types.OLD_CA_CERTIFICATE_UNUSED,
             "UsersOfOldCACertificate",
-            "These trust the old certificate authority alone, and fail once its rotation is completed: Secret a",
+            "These trust only the old certificate authority and will fail once its rotation is completed; update them: Secret a",
             (
-                "have each of them trust what is in ConfigMap s.ca-cluster now, then: "
+                "have each of them trust the CAs in ConfigMap s.ca-cluster, then: "
                 "kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-complete"
             ),
         ),

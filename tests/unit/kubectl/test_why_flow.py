@@ -42,13 +42,13 @@ def etcd(name: str, since: float) -> Awaited:
             task("Work", State.RUNNING, attempts=2, reason="the next attempt, after: no answer"),
             Level.PROBLEM,
             "Work: attempt 2, the next attempt, after: no answer",
-            "nothing, if it passes: it is tried again with a growing pause; if it stays, correct what the error names",
+            "wait: it is tried again with a growing delay; if the error persists, correct its cause",
         ),
         (
             task("Work", State.FAILED, error="no\nquota", codes=["ERR_INFRA_QUOTA_EXCEEDED"]),
             Level.PROBLEM,
             "Work: no quota (ERR_INFRA_QUOTA_EXCEEDED)",
-            "have the quota of the account raised, or use less of it, and ask for a retry",
+            "raise the quota of the account, or use less of it, and request a retry",
         ),
         (
             task("Work", State.CANCELED, seconds=9.0),
@@ -91,7 +91,7 @@ def test_of_a_flow_that_has_succeeded_there_is_nothing_to_show() -> None:
         (
             "DNSRecord",
             Key("s", "d"),
-            "in the seed, see whether its extension runs, and what it says: kubectl describe dnsrecord d -n s",
+            "in the seed, check whether its extension runs, and its status: kubectl describe dnsrecord d -n s",
         ),
         ("Thing", Key("s", "t"), "in the seed, see its status and Events: kubectl describe thing t -n s"),
     ],

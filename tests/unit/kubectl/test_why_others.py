@@ -30,7 +30,7 @@ from kubectl.kinds import plural
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 HOUR_AGO = "2026-01-10T11:00:00Z"
-ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
+ASKED = "the deletion, requested at 2026-01-10T11:00:00Z (60m ago),"
 
 
 def obj(*, finalizers: Any = (), deleted: bool = False, namespace: str = "", status: Any = None, **spec: Any) -> Object:
@@ -63,7 +63,7 @@ def of_seed(of: Object, **around: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_seed_that_is_well() -> None:
-    heard = ("info", "heartbeat", "the gardenlet was heard of last at 2026-01-10T11:59:58Z (2s ago)")
+    heard = ("info", "heartbeat", "the last heartbeat of the gardenlet was at 2026-01-10T11:59:58Z (2s ago)")
     assert of_seed(obj(status=READY), lease=FRESH) == [heard]
     assert of_seed(obj(status=READY), is_lease_known=False) == []
 
@@ -71,7 +71,7 @@ def test_a_seed_that_is_well() -> None:
 def test_a_seed_that_is_lost() -> None:
     assert of_seed(obj(status=UNKNOWN), lease=lease("2026-01-10T10:00:00.000000Z")) == [
         ("problem", "condition", "GardenletReady is Unknown: R: m"),
-        ("problem", "heartbeat", "the gardenlet was heard of last at 2026-01-10T10:00:00Z (120m ago)"),
+        ("problem", "heartbeat", "the last heartbeat of the gardenlet was at 2026-01-10T10:00:00Z (120m ago)"),
     ]
     assert of_seed(obj()) == [
         (
@@ -103,8 +103,8 @@ def test_who_holds_a_seed() -> None:
 @pytest.mark.parametrize(
     ("status", "text"),
     [
-        (READY, f"{ASKED} waits for the gardenlet: it removes what it has put on the Seed"),
-        (UNKNOWN, f"{ASKED} waits for the gardenlet, which is lost: it removes what it has put on the Seed"),
+        (READY, f"{ASKED} waits for the gardenlet: it removes its objects from the Seed"),
+        (UNKNOWN, f"{ASKED} waits for the gardenlet, which is lost: it removes its objects from the Seed"),
     ],
 )
 def test_a_seed_without_users_waits_for_its_gardenlet(status: Object, text: str) -> None:
@@ -140,7 +140,7 @@ SHOOT_USERS = [Users(SHOOTS, [Key("garden-x", "a")])]
         (
             {"phase": "Failed"},
             {},
-            [("problem", "phase", "phase Failed: the controller manager could not set it up, and goes on trying")],
+            [("problem", "phase", "phase Failed: the controller manager could not set it up, and retries")],
         ),
         ({}, {}, [("blocked", "phase", "phase not set: the controller manager has yet to set it up")]),
         (
@@ -157,7 +157,7 @@ SHOOT_USERS = [Users(SHOOTS, [Key("garden-x", "a")])]
             [
                 ("info", "phase", "Ready, namespace garden-x"),
                 ("info", "users", "in use: Shoot garden-x/a"),
-                ("info", "activity", "something was done in it last at 2026-01-10T11:00:00Z (60m ago)"),
+                ("info", "activity", "its last activity was at 2026-01-10T11:00:00Z (60m ago)"),
             ],
         ),
         (
@@ -259,24 +259,24 @@ def test_rights_that_outlive_a_membership() -> None:
     assert findings[0] == (
         "problem",
         "rights",
-        "RoleBinding garden-x/left gives ClusterRole view to User bob, ServiceAccount garden-x/old: no members",
+        "RoleBinding garden-x/left gives ClusterRole view to User bob, ServiceAccount garden-x/old, not members",
     )
-    assert findings[1][2].endswith("to User u0, User u1, User u2, User u3, User u4 and 4 more: no members")
+    assert findings[1][2].endswith("to User u0, User u1, User u2, User u3, User u4 and 4 more, not members")
     assert [each for each in findings[2:] if each[1] != "phase"] == [
         (
             "info",
             "rights",
-            "RoleBinding garden-x/fine gives ClusterRole view to ServiceAccount garden-x/old: no members",
+            "RoleBinding garden-x/fine gives ClusterRole view to ServiceAccount garden-x/old, not members",
         ),
         (
             "info",
             "accounts",
-            "2 ServiceAccounts garden-x/old, garden-x/robot: who knows a token keeps these rights when his membership ends",
+            "2 ServiceAccounts garden-x/old, garden-x/robot: owners of their tokens keep these rights after their membership ends",
         ),
     ]
     many = [role_binding(f"b{number:02}", user("bob")) for number in range(30)]
     last = of_project(of, namespace=NAMESPACE, role_bindings=many)[20]
-    assert last == ("problem", "rights", "10 more RoleBindings have subjects who are no members")
+    assert last == ("problem", "rights", "10 more RoleBindings have subjects that are not members")
 
 
 def test_what_other_projects_use() -> None:
@@ -310,10 +310,13 @@ def test_what_is_kept_for_others() -> None:
     assert finding(held, users).text == f"{ASKED} waits for 2 Shoots n/a, n/b"
     assert finding(held, users).remedy.endswith("begin with: kubectl gardener why shoot a -n n")
     assert finding(held, []).text == f"{ASKED} is about to end: nothing refers to it any more"
-    for of, text in ((obj(), "nothing that you may read refers to it"), (held, f"{ASKED} may wait for somebody: ")):
+    for of, text in (
+        (obj(), "nothing that you may read refers to it"),
+        (held, f"{ASKED} may wait for other objects: "),
+    ):
         (only,) = protected.findings(CLOUD_PROFILES, of, [], is_complete=False, now=NOW)
         assert only.text.startswith(text)
-    assert finding(obj(finalizers=["mine"], deleted=True), []).text == "waits for whoever has set the finalizer mine"
+    assert finding(obj(finalizers=["mine"], deleted=True), []).text == "waits for the owner of the finalizer mine"
 
 
 @pytest.mark.parametrize(
@@ -356,7 +359,7 @@ def of_other(resource: Resource, of: Object, **around: Any) -> list[tuple[str, s
 
 def test_what_no_gardenlet_has_begun_with() -> None:
     found = of_other(BACKUP_BUCKETS, obj(seedName="far"), seed_name="far")
-    assert found == [("blocked", "change", "the gardenlet of Seed far has not begun with it")]
+    assert found == [("blocked", "change", "the gardenlet of Seed far has not started its reconciliation")]
     seen = {"observedGeneration": 1}
     changed: Object = {"metadata": {"name": "x", "generation": 2}, "status": seen}
     assert of_other(BACKUP_BUCKETS, changed)[0][2] == "a change waits for a gardenlet to take it up"
@@ -378,7 +381,7 @@ def test_a_deletion_waits_for_the_gardenlet() -> None:
     lost = {"metadata": {"name": "far"}, "status": UNKNOWN}
     assert of_other(BACKUP_BUCKETS, leaving, seed_name="far", seed=lost) == [
         ("blocked", "deletion", f"{ASKED} waits for the gardenlet of Seed far"),
-        ("blocked", "deletion", "waits for whoever has set the finalizer mine"),
+        ("blocked", "deletion", "waits for the owner of the finalizer mine"),
         ("problem", "seed", "the Seed far is lost: nothing is done to it until the gardenlet is back"),
     ]
 

@@ -49,7 +49,7 @@ def test_of_one_that_is_well_there_is_nothing_to_show() -> None:
     assert of(on_far(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})) == []
 
 
-ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
+ASKED = "the deletion, requested at 2026-01-10T11:00:00Z (60m ago),"
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ ASKED = "the deletion, asked for at 2026-01-10T11:00:00Z (60m ago),"
         (
             deleted("example.com/mine"),
             {},
-            "waits for whoever has set the finalizer example.com/mine",
-            "see why that program does not remove it: kubectl describe shoot s -n n",
+            "waits for the owner of the finalizer example.com/mine",
+            "check why that program does not remove it: kubectl describe shoot s -n n",
         ),
         (
             deleted("foregroundDeletion"),
@@ -120,14 +120,14 @@ RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
             {**FAILED, "state": "Error"},
             {},
             [],
-            "the gardenlet tries again by itself, for 12h (unless its configuration says otherwise) from the first try",
+            "the gardenlet tries again by itself, for 12h (unless its configuration sets another time) from the first try",
             "",
         ),
         (
             FAILED,
             {},
             [{"description": "full", "codes": ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_CLEANUP_CLUSTER_RESOURCES"]}],
-            "it is not tried again by itself, since ERR_INFRA_QUOTA_EXCEEDED needs somebody to act",
+            "it is not tried again by itself, since ERR_INFRA_QUOTA_EXCEEDED requires an action",
             f"remove the cause, then: {RETRY}",
         ),
         (
@@ -167,7 +167,7 @@ def test_errors_of_a_failure_are_shown_in_a_line_each() -> None:
     assert found[1].text == "Deploy it: no quota (ERR_INFRA_QUOTA_EXCEEDED)"
     assert found[1].remedy == error_codes.remedy(["ERR_INFRA_QUOTA_EXCEEDED"])
     (_, broken) = of(on_far(status={"lastOperation": FAILED}))
-    assert (broken.text, broken.remedy) == ("it broke", "correct what it names")
+    assert (broken.text, broken.remedy) == ("it broke", "correct its cause")
     (_, retried) = of(on_far(status={"lastOperation": {**FAILED, "state": "Error"}}))
     assert retried.remedy == error_codes.remedy([])
     many = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
@@ -207,7 +207,7 @@ def lease(renewed: str) -> Object:
 def test_a_gardenlet_that_is_silent_is_named_if_something_waits_for_it(
     obj: Object, around: Any, is_silent: bool
 ) -> None:
-    found = [each for each in of(obj, **around) if "was heard of last" in each.text]
+    found = [each for each in of(obj, **around) if "the last heartbeat of the gardenlet" in each.text]
     assert len(found) == is_silent
     assert {(each.level, each.remedy) for each in found} <= {(Level.BLOCKED, "kubectl gardener why seed far")}
 
@@ -218,7 +218,7 @@ def test_one_that_is_ignored(namespace: str, where: str) -> None:
     seen = {"observedGeneration": 2, "seedName": "far", "lastOperation": {"state": "Succeeded"}}
     found = only({**on_far(), "metadata": {"name": "s", **notes}, "status": seen})
     assert found.text == (
-        f"the annotation shoot.gardener.cloud/ignore has the gardenlet leave it alone{where}: no operation begins"
+        f"the annotation shoot.gardener.cloud/ignore makes the gardenlet ignore it{where}: no operation starts"
     )
     assert found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} shoot.gardener.cloud/ignore-"
 
@@ -298,7 +298,7 @@ def test_a_change_that_waits() -> None:
         ("2026-01-12T12:00:00Z", [14], Level.PROBLEM, "(in 2d), by a Quota of 14 days: 2 days left"),
         (None, [30, 14], Level.PROBLEM, "at 2026-01-15T00:00:00Z (in 4d12h), by a Quota of 14 days: 4 days left"),
         ("2026-01-10T11:00:00Z", [], Level.PROBLEM, "(60m ago): 0 days left"),
-        ("soon", [], Level.PROBLEM, "is no time"),
+        ("soon", [], Level.PROBLEM, "is not a valid time"),
     ],
 )
 def test_an_end_by_quota(until: str | None, days: list[int], level: Level, text: str) -> None:
@@ -372,25 +372,25 @@ ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
         (
             {"enabled": True},
             {},
-            "it is to go to sleep, and the gardenlet has not done it yet",
+            "it should go to sleep, but the gardenlet has not done it yet",
             "kubectl gardener why seed far",
         ),
         (
             {"enabled": True},
             {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "a webhook"}]},
-            "it is to go to sleep, and the gardenlet has not done it yet: a webhook",
+            "it should go to sleep, but the gardenlet has not done it yet: a webhook",
             "kubectl gardener why seed far",
         ),
         (
             {},
             {"hibernated": True},
-            "it is to wake up, and the gardenlet has not done it yet",
+            "it should wake up, but the gardenlet has not done it yet",
             "kubectl gardener why seed far",
         ),
         (
             {"schedules": [{"start": "0 11 * * *"}]},
             {},
-            "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, and nothing was done",
+            "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, but did not",
             f"see whether the controller manager runs, or do it: {PATCH} '{ASLEEP}'",
         ),
     ],
@@ -419,7 +419,7 @@ def test_a_gardenlet_that_has_not_begun() -> None:
     fresh = shoot("n/s", creationTimestamp=HOUR_AGO, generation=1, seedName="far")
     found = only(fresh)
     assert (found.level, found.about) == (Level.BLOCKED, "operation")
-    assert found.text == "Seed far is chosen, but its gardenlet has not begun with it; it exists for 60m"
+    assert found.text == "Seed far is chosen, but its gardenlet has not started its reconciliation; it exists for 60m"
     assert found.remedy == "kubectl gardener why seed far"
     lost = of(fresh, seed=LOST)
     assert [each.about for each in lost] == ["operation", "seed"]

@@ -119,7 +119,7 @@ def test_buckets_are_directories_of_the_owner_alone(tmp_path: Path) -> None:
 
 def test_what_was_in_a_bucket_is_never_made_anew(tmp_path: Path) -> None:
     state = State(tmp_path)
-    with pytest.raises(BucketAway, match="bring it back"):
+    with pytest.raises(BucketAway, match="restore it"):
         state.bucket("b", is_new=False)
     with pytest.raises(BucketAway):
         state.entry("b", "e", is_new=True)

@@ -71,7 +71,7 @@ def test_files_of_a_pod() -> None:
 
 @pytest.mark.parametrize(
     ("name", "obj", "reported"),
-    [("access", None, "Secret access is not there yet"), ("access", {"data": {}}, "Secret access has no token yet")],
+    [("access", None, "Secret access does not exist yet"), ("access", {"data": {}}, "Secret access has no token yet")],
 )
 def test_pod_waits_for_its_files(name: str, obj: Object | None, reported: str) -> None:
     def find(resource: Resource, wanted: str) -> Object | None:

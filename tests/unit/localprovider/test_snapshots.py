@@ -96,7 +96,7 @@ def test_it_does_not_where_there_were_snapshots_once(tmp_path: Path) -> None:
 def test_it_does_not_while_snapshots_are_away(tmp_path: Path, has_run: bool) -> None:
     found = start(tmp_path / "away", has_run=has_run)
     assert isinstance(found, NotAtAll)
-    assert (found.lost, "the backup bucket is away" in found.reason) == (has_run, True)
+    assert (found.lost, "the backup bucket is unavailable" in found.reason) == (has_run, True)
     assert not (tmp_path / "away").exists()
 
 

@@ -102,8 +102,8 @@ class World:
 @pytest.mark.parametrize(
     ("world", "reason"),
     [
-        (World(claimant=HEIR), "ManagedResource ns/heir is about to take it over; if that has not within 2m0s"),
-        (World(notes={CLAIMED_BY: "ns/heir"}), "ManagedResource ns/heir was given it; if that has not taken it over"),
+        (World(claimant=HEIR), "ManagedResource ns/heir is about to take it over; otherwise it is deleted after 2m0s"),
+        (World(notes={CLAIMED_BY: "ns/heir"}), "ManagedResource ns/heir is its new owner; unless that takes it over"),
     ],
 )
 async def test_who_claims_it_has_two_minutes_which_is_reported_after_a_moment(world: World, reason: str) -> None:

@@ -98,8 +98,8 @@ def test_what_became_of_the_object_is_reported_with_the_reasons() -> None:
         "error deleting object \"v1/ConfigMap/demo/cm\" after 'invalid' update error: why"
     )
     assert not_creatable_text("v1/ConfigMap/demo/cm", "why", "typo") == (
-        'error during apply of object "v1/ConfigMap/demo/cm": why; it was not deleted, since the API server would not '
-        "let it be created anew: typo"
+        'error during apply of object "v1/ConfigMap/demo/cm": why; it was not deleted, since the API server would '
+        "reject its recreation: typo"
     )
 
 

@@ -88,4 +88,4 @@ async def test_labels_are_not_injected_into_templates_without_number() -> None:
     stateful_set = obj("apps/v1 StatefulSet", "n/s", spec={"volumeClaimTemplates": [{}] * 1000})
     plan = await plan_of(stateful_set, long="x" * 10_000)
     [wanted] = plan.wanted()
-    assert "there are too many spec.volumeClaimTemplates" in wanted.problem
+    assert "too many spec.volumeClaimTemplates" in wanted.problem

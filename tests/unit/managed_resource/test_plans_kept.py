@@ -185,7 +185,7 @@ async def test_a_secret_that_is_named_many_times_is_read_once_and_counts_each_ti
     secrets.texts = {"mr": LARGE}
     plan = await planned(plans, "mr", references=50)
     assert secrets.read == ["mr"] * 2  # in both turns
-    assert "unfold to more than 33554432 bytes; use several ManagedResources" in plan.decode_errors[0]
+    assert "have more than 33554432 bytes; use several ManagedResources" in plan.decode_errors[0]
     assert "in 'a.json' in secret 'n/mr'" in plan.decode_errors[0]
 
 

@@ -69,5 +69,5 @@ async def test_without_an_answer_of_the_api_server_it_is_not_reported_missing() 
 
 async def test_a_secret_that_is_no_manifest_is_not_said_to_be_missing() -> None:
     kept = secret("n/s", {}, type=keys.REVISION_TYPE, resourceVersion="11")
-    with pytest.raises(KubeError, match="keeps an applied version"):
+    with pytest.raises(KubeError, match="holds an applied version"):
         await source_of(Cluster(kept)).secret_version(NAME)

@@ -294,7 +294,7 @@ EXPRESSION = '[{"matchExpressions": [{"key": "a", "operator": "%s"}]}]'
         ("from-a-allowed-ports", '[{"port": "not_a_name"}]', '[0]: port "not_a_name" is neither'),
         ("from-a-allowed-ports", '[{"port": "-a"}]', "is neither"),
         ("from-a-allowed-ports", '[{"port": "sixteen-letters-"}]', "is neither"),
-        ("from-a-allowed-ports", '[{"port": 1, "protocol": "ICMP"}]', 'protocol "ICMP" is none of'),
+        ("from-a-allowed-ports", '[{"port": 1, "protocol": "ICMP"}]', 'protocol "ICMP" must be one of'),
         ("from-a-allowed-ports", '[{"port": "dns", "endPort": 9}]', "endPort 9 is not"),
         ("from-a-allowed-ports", '[{"port": 9, "endPort": 8}]', "endPort 8 is not"),
         ("from-UPPER-allowed-ports", "[]", "can't be part of a policy's name"),

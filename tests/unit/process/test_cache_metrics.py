@@ -58,4 +58,4 @@ def test_a_process_is_not_ready_while_it_does_not_understand_what_it_needs() -> 
     caches.blind.return_value = [other]
     assert problem(cluster) == ""
     caches.blind.return_value = [other, needed]
-    assert problem(cluster) == f"what the API server sends is not understood, see the log: {SECRETS}"
+    assert problem(cluster) == f"responses of the API server can't be parsed, see the log: {SECRETS}"

@@ -127,7 +127,7 @@ async def test_who_subscribes_hears_of_each_cluster_that_comes_or_goes(clusters:
 
 async def test_a_name_stands_for_one_cluster(clusters: Clusters) -> None:
     clusters.open(shoot("a"))
-    with pytest.raises(ValueError, match="there is a cluster a already; close it first"):
+    with pytest.raises(ValueError, match="cluster a already exists; close it first"):
         clusters.open(shoot("b", "a"))
     assert list(clusters) == ["a"]
     await clusters.close("a")

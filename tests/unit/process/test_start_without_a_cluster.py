@@ -73,7 +73,7 @@ def test_an_api_server_that_is_not_there_is_an_error_with_a_remedy(
     finally:
         process.kill()
         process.wait()
-    assert entry["remedy"].startswith("see whether the API server runs")
+    assert entry["remedy"].startswith("check whether the API server runs")
     log = (tmp_path / "log").read_text()
     assert not [word for word in ("SSLContext", "stacktrace", "Traceback") if word in log]
 
@@ -81,10 +81,10 @@ def test_an_api_server_that_is_not_there_is_an_error_with_a_remedy(
 @pytest.mark.parametrize(
     ("error", "begin"),
     [
-        (Forbidden(403, message="no"), "give this user the rights to update leases, as the roles"),
-        (Unauthorized(401, message="no"), "see whether the kubeconfig or the token is of this cluster"),
-        (Unreachable("no"), "see whether the API server runs"),
-        (TimeoutError(), "see whether the API server runs"),
+        (Forbidden(403, message="no"), "grant this user the rights to update leases, as the roles"),
+        (Unauthorized(401, message="no"), "check whether the kubeconfig or the token belongs to this cluster"),
+        (Unreachable("no"), "check whether the API server runs"),
+        (TimeoutError(), "check whether the API server runs"),
         (NotFound(404, message="no"), "create the namespace garden"),
         (Conflict(409, message="no"), ""),
     ],

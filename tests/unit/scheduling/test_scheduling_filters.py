@@ -38,7 +38,7 @@ def selecting(**selector: Any) -> Object:
         ({"metadata__deletionTimestamp": "2026-01-01T00:00:00Z"}, "it is being deleted"),
         ({"spec__settings": {"scheduling": {"visible": False}}}, "spec.settings.scheduling.visible is false"),
         ({"metadata__annotations": {"seedmanagement.gardener.cloud/cordoned": "true"}}, "it is cordoned"),
-        ({"status__lastOperation": None}, "its gardenlet has not begun with it"),
+        ({"status__lastOperation": None}, "its gardenlet has not started its reconciliation"),
         ({"status__lastOperation": {"type": "Reconcile", "state": "Failed"}}, ""),
         ({"status__conditions": []}, "condition GardenletReady is missing"),
         ({"status__conditions": [{**READY, "status": "Unknown"}]}, "condition GardenletReady is Unknown"),

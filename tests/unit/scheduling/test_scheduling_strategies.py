@@ -107,10 +107,10 @@ def test_the_map_does_not_look_at_providers() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[a]", "it is no map from regions to distances"),
-        ("{asia: near}", 'the distance to "asia" is no whole number'),
-        ("{asia: 1.5}", 'the distance to "asia" is no whole number'),
-        ("{asia: true}", 'the distance to "asia" is no whole number'),
+        ("[a]", "it is not a map from regions to distances"),
+        ("{asia: near}", 'the distance to "asia" is not an integer'),
+        ("{asia: 1.5}", 'the distance to "asia" is not an integer'),
+        ("{asia: true}", 'the distance to "asia" is not an integer'),
         ("{asia", ""),
     ],
 )

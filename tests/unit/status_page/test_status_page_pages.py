@@ -130,9 +130,9 @@ async def test_objects_are_a_tree_below_their_secrets() -> None:
     obj = managed("a", resources=resources, message=message)
     page = words(one_page(lister(obj, leading=leading({"api": "too slow"}, secrets=secrets)), obj, now=NOW))
     assert "Secret s 6 Deployment shop/web ✓ Healthy 3 pods Deployment shop/api ! Unhealthy too slow" in page
-    assert "Deployment shop/unseen ? Unknown no watch shows it" in page
+    assert "Deployment shop/unseen ? Unknown not seen by watches" in page
     assert "Deployment shop/leaving − Deleting" in page
-    assert "Deployment shop/over ✓ Completed it has finished, and its time to live is over" in page
+    assert "Deployment shop/over ✓ Completed it has finished, and its time to live has expired" in page
     assert "Deployment shop/gone ✕ Missing" in page
     assert "In no Secret any more 1 Deployment shop/left ✓ Healthy" in page
     assert "look at Deployment/shop/api" in page

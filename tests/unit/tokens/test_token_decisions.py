@@ -67,7 +67,7 @@ def kubeconfig(token: str = "", *, user: str = "u", ca: bytes = b"", cluster: st
         ({"token": b"t"}, "soon", b"t"),  # what the timestamp means is another question
         ({}, LATER, "there is no token"),
         ({"token": b""}, LATER, "there is no token"),
-        ({"token": b"t"}, "", "it is not known when the token is to be renewed"),
+        ({"token": b"t"}, "", "the renewal time of the token is unknown"),
         ({"kubeconfig": kubeconfig("t")}, LATER, b"t"),
         ({"kubeconfig": kubeconfig(), "token": b"t"}, LATER, "there is no token"),
         (None, LATER, "the target Secret does not exist"),
@@ -182,7 +182,7 @@ def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_says_so(crea
     ],
 )
 def test_what_is_no_answer_is_reported_without_what_is_in_it(answer: bytes) -> None:
-    with pytest.raises(ReconcileError, match="^the answer to the TokenRequest ") as raised:
+    with pytest.raises(ReconcileError, match="^the response ") as raised:
         read_answer(answer, today=NOON)
     assert "hush" not in str(raised.value)
 

@@ -452,7 +452,7 @@ def test_wrong_arguments_are_explained(
 @pytest.mark.parametrize(
     ("file", "content", "text"),
     [
-        ("ca.crt", "nothing", "holds no certificates as PEM"),
+        ("ca.crt", "nothing", "holds no certificates in PEM format"),
         ("ca.crt", None, "cannot read --ca-file"),
         ("ca.crt", "x" * ((1 << 20) + 1), "is larger than 1048576 bytes"),
         ("config.yaml", "logLevel: loud\n", "logLevel"),
@@ -522,8 +522,8 @@ def test_webhooks_that_are_not_served_are_warned_of_and_none_are_generated(
     [
         (NotFound(404, message="x"), 'secret "ca" not found in namespace "ns"'),
         ({}, 'secret "ns/ca" has no data bundle.crt'),
-        ({"data": {"bundle.crt": "%"}}, 'data bundle.crt of secret "ns/ca" is no base64'),
-        ({"data": {"bundle.crt": "eA=="}}, "holds no certificates as PEM"),
+        ({"data": {"bundle.crt": "%"}}, 'data bundle.crt of secret "ns/ca" is not valid base64'),
+        ({"data": {"bundle.crt": "eA=="}}, "holds no certificates in PEM format"),
     ],
 )
 async def test_a_secret_without_certificates_is_explained(secret: Object | NotFound, problem: str) -> None:

@@ -206,7 +206,7 @@ def test_alternatives_times_zones_are_limited() -> None:
     rules.with_zones(affinity, ("a",))
     with pytest.raises(Refusal) as refused:
         rules.with_zones(affinity, ("a", "b"))
-    message = "1000 nodeSelectorTerms for 2 zones of the namespace are too many: their product may be 1000"
+    message = "1000 nodeSelectorTerms for 2 zones of the namespace are too many; the limit is 1000"
     assert refused.value.answer == Denied(message)
 
 

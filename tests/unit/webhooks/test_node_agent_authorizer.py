@@ -294,7 +294,7 @@ def test_the_secrets_of_files_are_found() -> None:
     ],
 )
 def test_a_config_that_cannot_be_read_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match='^osc.yaml of secret "kube-system/osc" is no OperatingSystemConfig$'):
+    with pytest.raises(ValueError, match='^osc.yaml of secret "kube-system/osc" is not an OperatingSystemConfig$'):
         references(config(text))
 
 
@@ -328,12 +328,12 @@ def test_a_request_for_a_path_is_no_resource_request() -> None:
         (b"{}", "text/plain", 400, "contentType=text/plain, expected application/json"),
         (b"{}", "", 400, "contentType=, expected application/json"),
         (b"{", JSON, 400, "couldn't get version/kind"),
-        (b"[]", JSON, 400, "no SubjectAccessReview"),
+        (b"[]", JSON, 400, "not a SubjectAccessReview"),
         (b'{"apiVersion":"v1","kind":"Pod"}', JSON, 400, 'no kind "Pod" is registered'),
-        (review(V1, user=1), JSON, 400, "user has to be a string"),
-        (review(V1, groups="g"), JSON, 400, "groups has to be a list of strings"),
-        (review(V1, resourceAttributes=[]), JSON, 400, "resourceAttributes has to be an object"),
-        (review(V1, resourceAttributes=NO_REQUIREMENT), JSON, 400, "requirements has to be a list of objects"),
+        (review(V1, user=1), JSON, 400, "user must be a string"),
+        (review(V1, groups="g"), JSON, 400, "groups must be a list of strings"),
+        (review(V1, resourceAttributes=[]), JSON, 400, "resourceAttributes must be an object"),
+        (review(V1, resourceAttributes=NO_REQUIREMENT), JSON, 400, "requirements must be a list of objects"),
         pytest.param(review(V1, groups=[{}] * 1_000_000), JSON, 413, "limit is 250000", id="too many values"),
     ],
 )

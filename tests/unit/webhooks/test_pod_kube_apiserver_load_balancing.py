@@ -108,8 +108,8 @@ def test_a_missing_gateway_is_an_error(namespace: str) -> None:
 def test_namespaces_that_are_not_watched_are_named() -> None:
     only_ns = pod_kube_apiserver_load_balancing.mutation(Webhook(enabled=True), state_of(*OBJECTS, namespaces=["ns"]))
     assert answered(defaulter(only_ns), request(pod(BY_SECRET), namespace="x")) == Denied(
-        'namespace "x" is not watched: add it to targetClientConnection.namespaces, '
-        "or do not let the webhook be asked about it"
+        'namespace "x" is not watched; add it to targetClientConnection.namespaces, or exclude it in the webhook '
+        "configuration"
     )
 
 

@@ -219,4 +219,6 @@ def test_a_service_account_is_that_of_an_extension_of_its_seed(registration: str
 def test_what_is_published_of_a_shoot_in_garden_is_no_setting_for_all_seeds(role: str, *, permitted: bool) -> None:
     new = obj(kubernetes.SECRETS, "host.ca-cluster", "garden", data={})
     new["metadata"]["labels"] = {keys.ROLE: role}
-    assert ("programs of the garden act on it" in why_not("create", kubernetes.SECRETS, {}, new)) != permitted
+    assert (
+        "programs of the garden use it; have an operator set it" in why_not("create", kubernetes.SECRETS, {}, new)
+    ) != permitted

@@ -119,7 +119,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
             garden.SHOOTS,
             shoot("s", "a", resources=[named("other")]),
             shoot("s", "a"),
-            "may not make the object use secrets",
+            "may not refer to secrets",
             id="another Secret for a Shoot",
         ),
         pytest.param("create", garden.BACKUP_ENTRIES, entry(OWN_BACKUP, "uid-a", "a"), None, "", id="a backup"),
@@ -128,7 +128,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
             garden.BACKUP_ENTRIES,
             entry(OWN_BACKUP, "uid-b", "a"),
             None,
-            "may not make the object use backupbuckets",
+            "may not refer to backupbuckets",
             id="a backup in a foreign bucket",
         ),
         pytest.param(
@@ -139,7 +139,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
             garden.BACKUP_ENTRIES,
             entry(f"source-{OWN_BACKUP}", "uid-b", "a"),
             None,
-            "may not make the object use backupbuckets",
+            "may not refer to backupbuckets",
             id="a copy from a foreign bucket",
         ),
         pytest.param(
@@ -208,7 +208,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
                 garden.BACKUP_BUCKETS, "uid-a", spec=BUCKET, status={"generatedSecretRef": secret_ref("default-domain")}
             ),
             obj(garden.BACKUP_BUCKETS, "uid-a", spec=BUCKET),
-            'may not make the object use secrets "garden/default-domain"',
+            'may not refer to secrets "garden/default-domain"',
             id="a bucket with a Secret that was not generated for it",
         ),
         pytest.param(
@@ -216,7 +216,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
             garden.BACKUP_BUCKETS,
             obj(garden.BACKUP_BUCKETS, "uid-a", spec={**BUCKET, "secretRef": secret_ref("backup-b")}),
             None,
-            'may not make the object use secrets "garden/backup-b"',
+            'may not refer to secrets "garden/backup-b"',
             id="a bucket with foreign credentials",
         ),
         pytest.param(
@@ -224,7 +224,7 @@ OWN_BACKUP = "shoot--dev--s--uid-s"
             garden.CONTROLLER_INSTALLATIONS,
             installation("a", "other"),
             installation("a", "d"),
-            "may not make the object use controllerdeployments",
+            "may not refer to controllerdeployments",
             id="another chart",
         ),
         pytest.param(
@@ -430,14 +430,14 @@ def test_the_parent_of_a_managed_seed_enters_nothing(place: Object) -> None:
         obj(garden.MANAGED_SEEDS, "child", "garden", spec=template),
     ):
         old = holder(garden.MANAGED_SEEDS, "child", {})
-        assert "may not make the object use" in why_not("update", garden.MANAGED_SEEDS, new, old)
+        assert "may not refer to" in why_not("update", garden.MANAGED_SEEDS, new, old)
         assert not why_not("update", garden.MANAGED_SEEDS, new, new)
         assert not unconfirmed(write("update", garden.MANAGED_SEEDS, new, old), GARDEN)
 
 
 def test_the_parent_of_a_managed_seed_does_not_ask_for_credentials_of_the_child() -> None:
     old, new = managed_seed("child", "host"), managed_seed("child", "host", annotations={OPERATION: "renew-kubeconfig"})
-    assert "may not ask for renew-kubeconfig" in why_not("update", garden.MANAGED_SEEDS, new, old)
+    assert "may not request renew-kubeconfig" in why_not("update", garden.MANAGED_SEEDS, new, old)
     assert not why_not("update", garden.MANAGED_SEEDS, old, new)
     moved = managed_seed("child", "s")
     assert "another Shoot" in why_not("update", garden.MANAGED_SEEDS, moved, old)
@@ -468,8 +468,8 @@ def test_a_gardenlet_confirms_nothing(resource: Resource) -> None:
     plain = obj(resource, "s.ca-cluster", DEV)
     confirmed = obj(resource, "s.ca-cluster", DEV)
     confirmed["metadata"]["labels"] = {"usable-by.seed.gardener.cloud/b": "true"}
-    assert "leave it to an operator" in why_not("create", resource, confirmed)
-    assert "leave it to an operator" in why_not("update", resource, confirmed, plain)
+    assert "have an operator" in why_not("create", resource, confirmed)
+    assert "have an operator" in why_not("update", resource, confirmed, plain)
     assert not why_not("update", resource, plain, confirmed)
 
 
@@ -525,7 +525,7 @@ def test_the_seed_of_a_managed_seed_that_goes_may_go() -> None:
     ("name", "host", "secret", "expected"),
     [
         ("templated", "host", "of-template", ""),
-        ("templated", "host", "other", "may not make the object use secrets"),
+        ("templated", "host", "other", "may not refer to secrets"),
         ("templated", "foreign-host", "of-template", NOT_OWN),
         ("another", "host", "of-template", NOT_OWN),
     ],

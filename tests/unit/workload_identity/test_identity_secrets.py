@@ -41,13 +41,13 @@ def test_an_identity_and_a_context_are_asked_for() -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_an_annotation_that_is_missing_is_named(name: str) -> None:
-    with pytest.raises(InvalidSecret, match=f'the annotation "{name}" is missing'):
+    with pytest.raises(InvalidSecret, match=f'annotation "{name}" is missing'):
         secret({**NAMED, name: ""}).wanted()
 
 
 @pytest.mark.parametrize("context", ["nonsense", "[]", "1", '"x"'])
 def test_a_context_that_is_no_object_is_named(context: str) -> None:
-    with pytest.raises(InvalidSecret, match='context-object" is no JSON object'):
+    with pytest.raises(InvalidSecret, match='context-object" is not a JSON object'):
         secret({**NAMED, keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT: context}).wanted()
 
 
@@ -66,7 +66,7 @@ def test_a_token_is_due(timestamp: str, data: dict[str, str], due: datetime | No
 
 
 def test_a_time_that_is_none_is_named() -> None:
-    with pytest.raises(InvalidSecret, match='token-renew-timestamp" is no time; remove it'):
+    with pytest.raises(InvalidSecret, match='token-renew-timestamp" is not a valid time; remove it'):
         secret({keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP: "soon"}, data={"token": "t"}).renew_at()
 
 

@@ -83,7 +83,7 @@ def test_a_kubeconfig_lives_between_ten_minutes_and_a_day(
             "no suitable advertised address for kube-apiserver found in .status.advertisedAddresses; the gardenlet adds it",
         ),
         ({"addresses": {"service-account-issuer": "https://x"}}, "no suitable advertised address"),
-        ({"cluster": ""}, "certificates of its API server are not known; the gardenlet writes them"),
+        ({"cluster": ""}, "CA of its API server is unknown; the gardenlet writes it"),
     ],
 )
 def test_what_is_missing_is_named(authority: Authority, changed: Object, message: str) -> None:
@@ -94,7 +94,7 @@ def test_what_is_missing_is_named(authority: Authority, changed: Object, message
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (None, "it is not there"),
+        (None, "it does not exist"),
         *(
             (data, "the authority is missing or not readable")
             for data in ({}, {"ca.crt": "!"}, {"ca.crt": "eA==", "ca.key": "eA=="})

@@ -65,20 +65,20 @@ def test_former_and_future_keys_are_published_and_do_not_sign() -> None:
         ({}, "has no key issuer"),
         ({"key.pem": FIRST}, "has no key issuer"),
         ({"issuer": b"  ", "key.pem": FIRST}, "has no key issuer"),
-        ({"issuer": b"http://x", "key.pem": FIRST}, "has a key issuer that is no URL of the form https://HOST"),
-        ({"issuer": b"https://x?a", "key.pem": FIRST}, "has a key issuer that is no URL of the form https://HOST"),
-        ({"issuer": b"\xff", "key.pem": FIRST}, "has a key issuer that is no URL of the form https://HOST"),
-        ({"issuer": b"https://[", "key.pem": FIRST}, "has a key issuer that is no URL of the form https://HOST"),
+        ({"issuer": b"http://x", "key.pem": FIRST}, "has a key issuer that is not a URL of the form https://HOST"),
+        ({"issuer": b"https://x?a", "key.pem": FIRST}, "has a key issuer that is not a URL of the form https://HOST"),
+        ({"issuer": b"\xff", "key.pem": FIRST}, "has a key issuer that is not a URL of the form https://HOST"),
+        ({"issuer": b"https://[", "key.pem": FIRST}, "has a key issuer that is not a URL of the form https://HOST"),
         ({"issuer": URL}, "has no key key.pem"),
-        ({"issuer": URL, "key.pem": b""}, "has a key key.pem that is no private key as PEM"),
-        ({"issuer": URL, "key.pem": b"sesame"}, "has a key key.pem that is no private key as PEM"),
+        ({"issuer": URL, "key.pem": b""}, "has a key key.pem that is not a private key in PEM format"),
+        ({"issuer": URL, "key.pem": b"sesame"}, "has a key key.pem that is not a private key in PEM format"),
         (
             {"issuer": URL, "key.pem": public_pem(read_signing_key(FIRST).public)},
-            "has a key key.pem that is no private key as PEM",
+            "has a key key.pem that is not a private key in PEM format",
         ),
         (
             {"issuer": URL, "key.pem": pem(ec.generate_private_key(ec.SECP256R1()))},
-            "has a key key.pem that is no RSA key",
+            "has a key key.pem that is not an RSA key",
         ),
         (
             {"issuer": URL, "key.pem": pem(rsa.generate_private_key(65537, 1024))},
@@ -88,7 +88,7 @@ def test_former_and_future_keys_are_published_and_do_not_sign() -> None:
             {"issuer": URL, "key.pem": pem(read_signing_key(FIRST).private, password=b"x")},
             "has a key key.pem that is encrypted",
         ),
-        ({"issuer": URL, "key.pem": FIRST, "old.pem": b"sesame"}, "has a key old.pem that is no key as PEM"),
+        ({"issuer": URL, "key.pem": FIRST, "old.pem": b"sesame"}, "has a key old.pem that is not a key in PEM format"),
     ],
 )
 def test_what_can_not_be_used_is_named(data: dict[str, bytes], problem: str) -> None:
@@ -101,7 +101,7 @@ def test_what_can_not_be_used_is_named(data: dict[str, bytes], problem: str) -> 
 
 
 def test_what_is_no_base64_is_named() -> None:
-    with pytest.raises(CannotIssue, match="Secret garden/w holds something that is no base64"):
+    with pytest.raises(CannotIssue, match="Secret garden/w holds invalid base64"):
         read({"issuer": "!"}, secret=Key("garden", "w"))
 
 

@@ -170,7 +170,7 @@ class LiveGraph:
                     live = await client.get(each.resource, each.key, form=Form.METADATA)
             except (KubeError, TimeoutError) as error:
                 log.warning(
-                    "Cannot read whether a Seed may use an object", seed=seed, object=each.key, error=str(error)
+                    "Cannot determine whether a Seed may use an object", seed=seed, object=each.key, error=str(error)
                 )
                 continue
             if labels(live).get(wanted) == "true":
@@ -200,7 +200,9 @@ class LiveGraph:
                 for each in dict.fromkeys((*also, *missing)):
                     await self._refresh(Source(each.resource), seed, each.key)
         except (KubeError, TimeoutError) as error:
-            log.warning("Cannot confirm a refusal; the caches decide", seed=seed, error=str(error))
+            log.warning(
+                "Cannot verify a denial with the API server; relying on the caches", seed=seed, error=str(error)
+            )
         return is_refused()
 
     async def _refresh(self, source: Source, seed: str, named: Key) -> list[Reference]:

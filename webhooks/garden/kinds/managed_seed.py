@@ -191,9 +191,8 @@ def way_in(write: Write) -> Iterator[str]:
     kubeconfig = at(config_of(write.new), "gardenClientConnection", "kubeconfig")
     if at(write.spec, "gardenlet", "bootstrap") == "None" and not kubeconfig:
         yield (
-            f"{GARDENLET}.bootstrap: with None the gardenlet is not deployed without a kubeconfig of its own, since"
-            f" that of its parent is not handed on - give {CONFIG}.gardenClientConnection.kubeconfig, or choose another"
-            " bootstrap"
+            f"{GARDENLET}.bootstrap: with None, the gardenlet needs a kubeconfig of its own, since it does not inherit "
+            f"that of its parent - set {CONFIG}.gardenClientConnection.kubeconfig, or choose another bootstrap"
         )
 
 

@@ -58,7 +58,7 @@ def name_errors(write: Write) -> Iterator[Finding]:
     room = templates.room_in_names(write)
     if room is not None and room < len("-0"):
         message = (
-            "the names of its Shoots, which are that of the set and a number, would be too long - shorten it by"
+            "the names of its Shoots, which add a number to it, would be too long - shorten it by"
             f" {_NUMBERS - room} characters"
         )
         yield invalid("metadata.name", write.name, message)
@@ -68,7 +68,7 @@ def numbers_that_fit(write: Write) -> Iterator[str]:
     """A warning of names with no room for more numbers: those of replicas only grow. Reads `PROJECTS`."""
     room = templates.room_in_names(write)
     if room is not None and len("-0") <= room < _NUMBERS:
-        yield f"metadata.name: there is no room for Shoots with a number of {room} digits, and numbers only grow"
+        yield f"metadata.name: too long for Shoots with a number of {room} digits"
 
 
 def selector_errors(write: Write) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def replicas_that_stay(write: Write) -> Iterator[str]:
     if len(staying) > wanted:
         more = f" and {len(staying) - _MOST_NAMED} more" if len(staying) > _MOST_NAMED else ""
         yield (
-            f"{len(staying)} replicas stay as long as Shoots are on their Seeds, or they are protected:"
+            f"{len(staying)} replicas stay while Shoots are on their Seeds, or while they are protected:"
             f" {', '.join(staying[:_MOST_NAMED])}{more}"
         )
 

@@ -317,7 +317,7 @@ def approval_stays(write: Write) -> Iterator[Finding]:
     )
     if reason:
         field = "spec.dualApprovalForDeletion"
-        yield Denial(f"two people have to remove or loosen an entry of {field}: {reason}", field)
+        yield Denial(f"two people must remove or relax an entry of {field}: {reason}", field)
 
 
 def rights(write: Write) -> Iterator[Right]:
@@ -325,9 +325,7 @@ def rights(write: Write) -> Iterator[Right]:
     if write.changed("spec", "tolerations", "whitelist"):
         yield _right(write, "modify-spec-tolerations-whitelist", "modify .spec.tolerations.whitelist")
     if write.spec.get("namespace") == GARDEN and write.changed("spec", "namespace"):
-        denial = (
-            f'user "{write.user.name}" is not allowed to make the operators\' namespace "{GARDEN}" that of a project'
-        )
+        denial = f'user "{write.user.name}" is not allowed to use the namespace "{GARDEN}" of operators for a project'
         yield Right(verb="update", resource=NAMESPACES, name=GARDEN, denial=f"{denial}: who may update it is")
     if _changes_members(write):
         yield _right(write, MANAGE_MEMBERS, _MANAGE, _WHO_MAY)

@@ -16,7 +16,10 @@ def subject_fits(write: Write) -> Iterator[Finding]:
     """The subject of tokens is made of the names, and OpenID Connect limits its length."""
     length = len(f"gardener.cloud:workloadidentity:{write.namespace}:{write.name}:") + _UID_LENGTH
     if length > _LONGEST_SUBJECT:
-        detail = f"the subject of tokens, which ends in namespace, name and uid, would have {length} characters"
+        detail = (
+            f"the subject of tokens, which ends with namespace, name and uid, would have {length} characters; "
+            "shorten the name"
+        )
         yield invalid("metadata.name", write.name, f"{detail}; limit is {_LONGEST_SUBJECT}")
 
 

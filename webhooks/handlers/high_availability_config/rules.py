@@ -140,7 +140,7 @@ def with_zones(affinity: Object | None, zones: Sequence[str]) -> Object:
     alternatives = required.get("nodeSelectorTerms") or [{}]
     if len(alternatives) * len(zones) > MOST_VALUES:
         product = f"{len(alternatives)} nodeSelectorTerms for {len(zones)} zones of the namespace"
-        raise Refusal(Denied(f"{product} are too many: their product may be {MOST_VALUES}"))
+        raise Refusal(Denied(f"{product} are too many; the limit is {MOST_VALUES}"))
     terms = [_term(term, zones) for term in alternatives]
     return {**affinity, "nodeAffinity": {**node_affinity, _REQUIRED: {**required, "nodeSelectorTerms": terms}}}
 

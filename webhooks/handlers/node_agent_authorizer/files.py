@@ -42,7 +42,7 @@ def references(secret: Object) -> tuple[Reference, ...]:
         meta = metadata(secret)
         where = f'{KEY} of secret "{meta.get("namespace")}/{meta.get("name")}"'
         # Without the text of the cause, which may quote the Secret.
-        raise ValueError(f"{where} is no OperatingSystemConfig") from error
+        raise ValueError(f"{where} is not an OperatingSystemConfig") from error
 
 
 def _load(text: bytes) -> Any:

@@ -98,7 +98,7 @@ class Reconciler:
         errors += await self._deploy(seed, registrations, installations, wanted)
         errors += await self._remove(seed, registrations, installations, wanted)
         if errors:
-            raise ExceptionGroup("not all ControllerInstallations are as they should be", errors)
+            raise ExceptionGroup("one or more ControllerInstallations could not be reconciled", errors)
         return Done()
 
     # --- desired state
@@ -211,7 +211,7 @@ class Reconciler:
                 present = await self._client.find(CONTROLLER_INSTALLATIONS, name)
                 if present is None or (registration_of(present), seed_of(present)) == (registration, seed):
                     return  # the change, once observed, leads to a pass
-        raise ReconcileError(f"all names for an installation of {registration} are taken; delete one that is not used")
+        raise ReconcileError(f"no free name for a ControllerInstallation of {registration}; delete an unused one")
 
     # --- removing
 
@@ -302,7 +302,7 @@ def _providers(buckets: Store[Object], names: Iterable[str]) -> Iterable[str]:
     for name in sorted(names):
         bucket = buckets.get(Key("", name))
         if bucket is None:
-            log.info("A BackupEntry names a BackupBucket that is not known", bucket=name)
+            log.info("A BackupEntry refers to an unknown BackupBucket", bucket=name)
         else:
             yield _provider(bucket)
 

@@ -101,7 +101,7 @@ def _progressing(observed: SetObservation, decision: Decision, refusal: str) -> 
         reason = rejected(decision.action) if isinstance(decision, Step) else "UpdateRejected"
         return Condition(kind, "False", reason, refusal)
     if isinstance(decision, Idle):
-        return Condition(kind, "False", "Idle", "There is nothing to do.")
+        return Condition(kind, "False", "Idle", "No replica is pending.")
     if isinstance(decision, NoneDeletable):
         return Condition(kind, "False", "NoDeletableReplicas", _why_none(decision))
     pending = _pending_after(decision, observed)

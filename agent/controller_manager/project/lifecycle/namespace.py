@@ -74,7 +74,7 @@ def new_namespace(project: Object) -> Object:
 def problem(namespace: Object, project: Object) -> str:
     """Reason why the Project can't have this namespace; empty if it can."""
     if is_deleting(namespace):
-        return f'namespace "{key(namespace).name}" is being deleted; it is made anew when it is gone'
+        return f'namespace "{key(namespace).name}" is being deleted; it is recreated afterwards'
     if not _is_labelled(namespace, project):
         wanted = ", ".join(f'"{name}":"{value}"' for name, value in sorted(role_labels(project).items()))
         return f"namespace cannot be used as it needs the project labels map[string]string{{{wanted}}}"

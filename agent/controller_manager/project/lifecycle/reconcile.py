@@ -255,7 +255,7 @@ class Reconciler:
         if serious:
             self._events.warn(project, reason, map(refusal_of, serious))
             await self._write_phase(project, FAILED)
-        raise ExceptionGroup("the Project is not as it is to be", errors) if errors[1:] else errors[0]
+        raise ExceptionGroup("the Project could not be reconciled completely", errors) if errors[1:] else errors[0]
 
 
 async def _attempt(

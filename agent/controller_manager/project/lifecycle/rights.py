@@ -81,4 +81,4 @@ async def _all(writes: Iterable[Callable[[], Awaitable[None]]]) -> None:
     results = await asyncio.gather(*map(in_turn, writes), return_exceptions=True)
     errors = [result for result in results if isinstance(result, Exception)]
     if errors:
-        raise ExceptionGroup("rights could not be written", errors)
+        raise ExceptionGroup("Roles or RoleBindings could not be written", errors)

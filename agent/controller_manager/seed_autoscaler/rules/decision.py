@@ -32,13 +32,13 @@ from kube.objects import Object, integer, metadata
 ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 _PATIENCE_WITH_REMOVAL = timedelta(minutes=5)
 """Time after which a removal that can't be carried out is cancelled."""
-_BELOW = "all metrics below target"
+_BELOW = "all metrics are below their targets"
 _ABLE = Condition(ABLE, "True", "ReadyForNewScale", "The number of replicas can be changed.")
 _NONE_DELETABLE = Condition(
     LIMITED,
     "True",
     "NoDeletableReplicas",
-    "Fewer replicas would do, but there are Shoots on all Seeds, or the replicas are protected.",
+    "Fewer replicas suffice, but all Seeds have Shoots, or their replicas are protected.",
 )
 _MOST = 2**31 - 1
 
@@ -87,7 +87,7 @@ def impossible(why: Condition | None, memory: Memory) -> Decision:
 
 
 def _switched_off(memory: Memory) -> Decision:
-    message = "The set has 0 replicas: scaling is switched off. Set replicas to 1 or more to switch it on."
+    message = "The set has 0 replicas, which disables scaling. Set replicas to 1 or more to enable it."
     conditions = (Condition(ACTIVE, "False", "ScalingDisabled", message),)
     return Decision(replicas=0, desired=0, conditions=conditions, memory=replace(memory, history=History()))
 
@@ -140,7 +140,7 @@ class _Decider:
         direction, history = self._settings.scale_out, self._memory.history
         agreed = history.more_from(self._present, direction.window) or self._seen.now
         if self._seen.now < agreed:
-            message = f"More replicas have to be wanted until {format_time(agreed)}."
+            message = f"More replicas are added if they are still desired at {format_time(agreed)}."
             return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleUpLimit", message)), agreed)
         cooled = self._cooled(direction.cooldown)
         if self._seen.now < cooled:
@@ -149,7 +149,7 @@ class _Decider:
         step = self._present + direction.max_step
         limited = self._bounds()
         if wanted > step:
-            message = f"Of {wanted - self._present} replicas that are wanted, {direction.max_step} are added at once."
+            message = f"Of {wanted - self._present} missing replicas, {direction.max_step} are added at once."
             limited = Condition(LIMITED, "True", "ScaleUpLimit", message)
         return self._go(min(wanted, step), self._requested.why, limited)
 
@@ -162,7 +162,7 @@ class _Decider:
             return self._stay(limited=Condition(LIMITED, "True", "ScaleDownLimit", obstacle))
         agreed = self._seen.now if is_beyond else history.fewer_from(self._present, direction.window)
         if agreed is not None and self._seen.now < agreed:
-            message = f"Fewer replicas have to be wanted until {format_time(agreed)}."
+            message = f"Replicas are removed if fewer are still desired at {format_time(agreed)}."
             return self._again(self._stay(limited=Condition(LIMITED, "True", "ScaleDownStabilized", message)), agreed)
         cooled = self._cooled(direction.cooldown)
         if self._seen.now < cooled:
@@ -172,9 +172,7 @@ class _Decider:
         step = max(wanted, self._present - direction.max_step, self._settings.min_replicas)
         limited = self._bounds()
         if step > wanted:
-            message = (
-                f"Of {self._present - wanted} replicas that are not needed, {direction.max_step} are removed at once."
-            )
+            message = f"Of {self._present - wanted} surplus replicas, {direction.max_step} are removed at once."
             limited = Condition(LIMITED, "True", "ScaleDownLimit", message)
         new = max(step, self._present - deletable)
         if new == self._present:
@@ -184,13 +182,13 @@ class _Decider:
     def _obstacle(self) -> str:
         """Reason why no Seed can be given up; empty for none."""
         if self._settings.scale_in.disabled:
-            return "Fewer replicas would do, but spec.behavior.scaleIn.disabled is set."
+            return "Fewer replicas suffice, but spec.behavior.scaleIn.disabled is set."
         if self._requested.unknown:
-            return "Fewer replicas would do, but not all metrics are known."
+            return "Fewer replicas suffice, but not all metrics are known."
         if self._seen.pending:
-            return f"Fewer replicas would do, but {self._seen.pending} Shoots wait for a Seed."
+            return f"Fewer replicas suffice, but {self._seen.pending} Shoots wait for a Seed."
         if self._seen.unsettled:
-            return f"Fewer replicas would do, but the set is not settled: {self._seen.unsettled}."
+            return f"Fewer replicas suffice, but the set is still changing: {self._seen.unsettled}."
         return ""
 
     # --- decisions
@@ -200,23 +198,21 @@ class _Decider:
         return self._seen.now if last is None else last + cooldown
 
     def _cooling(self, until: datetime) -> Decision:
-        message = (
-            f"The number of replicas was changed a short time ago; the next change is possible at {format_time(until)}."
-        )
+        message = f"The number of replicas was changed recently; the next change is possible at {format_time(until)}."
         able = Condition(ABLE, "False", "BackoffBoth", message)
         return self._again(self._stay(limited=self._bounds(), able=able), until)
 
     def _bounds(self) -> Condition:
         wanted = self._requested.wanted
         if wanted is not None and wanted > self._settings.max_replicas:
-            message = f"{wanted} replicas are wanted, maxReplicas is {self._settings.max_replicas}."
+            message = f"{wanted} replicas are desired, but maxReplicas is {self._settings.max_replicas}."
             return Condition(LIMITED, "True", "TooManyReplicas", message)
         if wanted is not None and wanted < self._settings.min_replicas:
-            message = f"{wanted} replicas are wanted, minReplicas is {self._settings.min_replicas}."
+            message = f"{wanted} replicas are desired, but minReplicas is {self._settings.min_replicas}."
             return Condition(LIMITED, "True", "TooFewReplicas", message)
         if self._requested.lacks_deletable and self._desired >= self._present > self._settings.min_replicas:
             return _NONE_DELETABLE
-        return Condition(LIMITED, "False", "DesiredWithinRange", "The number of replicas that is wanted is possible.")
+        return Condition(LIMITED, "False", "DesiredWithinRange", "The desired number of replicas is within the limits.")
 
     def _stay(self, *, limited: Condition | None = None, able: Condition | None = None) -> Decision:
         return self._decision(self._present, limited or self._bounds(), able or _ABLE)
@@ -239,7 +235,7 @@ class _Decider:
         unknown = "; ".join(each.why for each in self._requested.unknown)
         if self._requested.wanted is None:
             return Condition(ACTIVE, "False", "FailedGetResourceMetric", f"No metric can be computed: {unknown}.")
-        rest = f" Not known: {unknown}; so no replicas are removed." if unknown else ""
+        rest = f" Unknown: {unknown}; no replicas are removed meanwhile." if unknown else ""
         return Condition(ACTIVE, "True", "ValidMetricFound", f"The number of replicas is computed from metrics.{rest}")
 
     def _again(self, decision: Decision, at: datetime) -> Decision:

@@ -21,12 +21,12 @@ Usage = Callable[[str], int]
 def obstacle(seed_set: Object | None, name: str) -> Condition | None:
     """Reason why nothing can be decided about a set."""
     if seed_set is None:
-        return Condition(ABLE, "False", "FailedGetScale", f"There is no ManagedSeedSet {name} in this namespace.")
+        return Condition(ABLE, "False", "FailedGetScale", f"ManagedSeedSet {name} does not exist in this namespace.")
     if is_deleting(seed_set):
         return Condition(ABLE, "False", "TargetNotReady", f"ManagedSeedSet {name} is being deleted.")
     seen = integer(at(seed_set, "status", "observedGeneration"))
     if seen != integer(metadata(seed_set).get("generation")):
-        message = f"The controller of ManagedSeedSet {name} has yet to look at its latest change."
+        message = f"The controller of ManagedSeedSet {name} has not processed its latest change yet."
         return Condition(ABLE, "False", "TargetNotReady", message)
     return None
 

@@ -58,7 +58,7 @@ def samples_of(body: bytes) -> Samples:
     """
     data = mapping(_answer(body).get("data"))
     if data.get("resultType") != "vector":
-        raise ValueError(f"the query gives a {_shortened(data.get('resultType'))}, not an instant vector")
+        raise ValueError(f"the query returns a {_shortened(data.get('resultType'))}, not an instant vector")
     rows = mappings(data.get("result"))
     seeds = [text(at(row, "metric", SEED_LABEL)) for row in rows]
     numbers = Counter(seeds)
@@ -88,7 +88,7 @@ def _answer(body: bytes) -> Object:
     if answer.get("status") == "error":
         raise ValueError(f"{_shortened(answer.get('errorType'))}: {_shortened(answer.get('error'))}")
     if answer.get("status") != "success":
-        raise ValueError("the answer is not one of Prometheus")
+        raise ValueError("the response is not from Prometheus")
     return answer
 
 

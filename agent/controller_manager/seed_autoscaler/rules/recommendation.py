@@ -117,17 +117,17 @@ class _Stock:
     def of(cls, resource: str, seen: Observation) -> "_Stock | str":
         """Return the stock, or the reason why it is unknown."""
         if resource not in seen.sources:
-            return f"usage of {resource} is not measured: the configuration names no source"
+            return f"usage of {resource} is unknown: the configuration has no source for it"
         there = [seed for seed in seen.seeds if seed.is_ready or resource in seed.allocatable]
         for seed in there:
             for what, amounts in (("usage", seed.usage), ("allocatable", seed.allocatable)):
                 if resource not in amounts:
                     problem = f" ({seen.sources[resource]})" if what == "usage" and seen.sources[resource] else ""
-                    return f"{what} of {resource} is not known of Seed {seed.name}{problem}"
+                    return f"{what} of {resource} of Seed {seed.name} is unknown{problem}"
         allocatable = sum((seed.allocatable[resource] for seed in there), Fraction(0))
         unit = seen.unit.get(resource, allocatable / len(there) if there else None)
         if not unit:
-            return f"capacity of {resource} of a new Seed is not known"
+            return f"capacity of {resource} of a new Seed is unknown"
         new = unit * (seen.coming + len(seen.seeds) - len(there))
         return cls(
             used=sum((seed.usage[resource] for seed in there), seen.leaving_usage.get(resource, Fraction(0))),

@@ -71,7 +71,7 @@ def _key_of(request: Object) -> bytes | None:
 def refusal(request: Object, *, asked_as: str) -> str:
     """Reason why a request will not be signed; empty if it may be. `asked_as` is its uid at creation."""
     if uid(request) != asked_as:
-        return "another one of this name has taken its place"
+        return "another request with this name has replaced it"
     for kind in (DENIED, FAILED):
         if found := condition(request, kind):
             reported = [text(found.get("reason")), text(found.get("message"))]

@@ -74,7 +74,7 @@ def choice(found: Found, *, now: datetime) -> Source:
         return Source.BOOTSTRAP
     if not found.file:
         raise NoKubeconfig(
-            "there is no kubeconfig for the garden; set gardenClientConnection.kubeconfig, or kubeconfigSecret and"
+            "no kubeconfig for the garden is configured; set gardenClientConnection.kubeconfig, or kubeconfigSecret and"
             " bootstrapKubeconfig there"
         )
     return Source.FILE
@@ -82,8 +82,8 @@ def choice(found: Found, *, now: datetime) -> Source:
 
 def expired_text(*, secret: str, bootstrap: str, seed: str, life: Life) -> str:
     """Message for expired credentials, with the remedy; `secret` and `bootstrap` are `namespace/name`."""
-    ways = [f"put a bootstrap kubeconfig into the Secret {bootstrap}"] if bootstrap else []
-    ways.append(f"put a new kubeconfig into the Secret {secret}")
+    ways = [f"store a bootstrap kubeconfig in the Secret {bootstrap}"] if bootstrap else []
+    ways.append(f"store a new kubeconfig in the Secret {secret}")
     if not bootstrap:
         ways.append("configure gardenClientConnection.bootstrapKubeconfig")
     return (

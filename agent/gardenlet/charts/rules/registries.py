@@ -78,9 +78,9 @@ def reference(repository: Mapping[str, Any]) -> Reference:
     host, _, path = name.partition("/")
     version = version or "latest"
     if not ((_HOST.fullmatch(host) and any(mark in host for mark in ".:")) or host.startswith("localhost")):
-        raise RegistryError(f"{name!r} does not begin with the host of a registry, as registry.example.com/charts/name")
+        raise RegistryError(f"{name!r} has no registry host; write it like registry.example.com/charts/name")
     if not _REPOSITORY.fullmatch(path):
-        raise RegistryError(f"{path!r} is no name of a repository")
+        raise RegistryError(f"{path!r} is not a valid repository name")
     if not (_DIGEST.fullmatch(version) or _TAG.fullmatch(version)):
         raise RegistryError(f"{version!r} is neither a tag nor a digest (sha256:...)")
     return Reference(host, path, version)
@@ -105,7 +105,7 @@ def arguments(wanted: Reference) -> list[str]:
         return [f"{name}@{wanted.digest}"]
     if not _VERSION.fullmatch(wanted.version):
         raise RegistryError(
-            f"helm pulls no tag {wanted.version!r}: name a digest, or a tag that is a version, as v1.2.3"
+            f"helm does not support the tag {wanted.version!r}; set a digest, or a tag that is a version such as v1.2.3"
         )
     return [name, "--version", wanted.version.replace("_", "+")]  # "+" is allowed in versions, but not in tags
 
@@ -118,9 +118,9 @@ def pulled_digest(printed: str, wanted: Reference) -> str:
     """
     found = re.search(rf"^Pulled: {re.escape(str(wanted))}\nDigest: ({_DIGEST.pattern})$", printed, re.MULTILINE)
     if found is None:
-        raise RegistryError("helm pulled another chart, or does not say of which digest")
+        raise RegistryError("helm pulled another chart, or did not report its digest")
     if wanted.digest not in ("", found[1]):
-        raise RegistryError(f"the registry gave a chart with the digest {found[1]} instead of {wanted.digest}")
+        raise RegistryError(f"the registry returned a chart with the digest {found[1]} instead of {wanted.digest}")
     return found[1]
 
 

@@ -54,12 +54,14 @@ def source_of(deployment: Object) -> Source:
     helm = mapping(deployment.get("helm"))
     values = helm.get("values")
     if values is not None and not isinstance(values, dict):
-        raise ChartProblem(INFORMATION_INVALID, "chart values are no mapping", is_final=True)
+        raise ChartProblem(INFORMATION_INVALID, "chart values are not a mapping", is_final=True)
     if raw := text(helm.get("rawChart")):
         return Source(raw, None, mapping(values))
     repository = at(helm, "ociRepository")
     if not isinstance(repository, dict):
-        raise ChartProblem(INFORMATION_INVALID, "there is neither a chart nor a registry with one", is_final=True)
+        raise ChartProblem(
+            INFORMATION_INVALID, "neither a chart nor an OCI repository is set; set one of them", is_final=True
+        )
     try:
         return Source("", reference(repository), mapping(values))
     except RegistryError as error:
@@ -133,4 +135,4 @@ def _decoded(raw: str) -> bytes:
     try:
         return base64.b64decode(raw, validate=True)
     except binascii.Error as error:
-        raise ChartProblem(INFORMATION_INVALID, f"the chart is no base64: {error}", is_final=True) from error
+        raise ChartProblem(INFORMATION_INVALID, f"the chart is not valid base64: {error}", is_final=True) from error

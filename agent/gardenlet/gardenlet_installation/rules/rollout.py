@@ -35,7 +35,7 @@ def check_failure(pods: Iterable[Object]) -> str:
     """Reason why one of these pods does not start; empty if none fails."""
     for pod in sorted(pods, key=lambda each: key(each).name):
         if not is_deleting(pod) and (found := next(_failures(pod), "")):
-            return f"the new gardenlet does not start, and the present one goes on: pod {key(pod).name}, {found}"
+            return f"the new gardenlet does not start, the old one keeps running: pod {key(pod).name}, {found}"
     return ""
 
 

@@ -66,9 +66,9 @@ def demand_way_in(managed_seed: Object, config: Object) -> None:
     """
     if way_of(managed_seed) == bootstrap.NONE and not text(at(config, values.CONNECTION, "kubeconfig")):
         raise Undeployable(
-            "the gardenlet has no kubeconfig for the garden, and that of its parent is not handed on: set "
+            "the gardenlet has no kubeconfig for the garden, since it does not inherit that of its parent; set "
             "spec.gardenlet.config.gardenClientConnection.kubeconfig to a file of spec.gardenlet.deployment."
-            "additionalVolumes, or make the ManagedSeed anew with another spec.gardenlet.bootstrap"
+            "additionalVolumes, or recreate the ManagedSeed with another spec.gardenlet.bootstrap"
         )
 
 

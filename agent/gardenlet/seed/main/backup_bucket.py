@@ -81,7 +81,7 @@ async def destroy(client: Client, seed: Object) -> None:
         if live is not None and not is_deleting(live):
             await client.delete(BACKUP_BUCKETS, name, uid=uid(live))
             live = await client.find(BACKUP_BUCKETS, name)
-        return "" if live is None else text(at(live, "status", "lastError", "description")) or "it says nothing"
+        return "" if live is None else text(at(live, "status", "lastError", "description")) or "it reports no error"
 
     if left := await wait_while(problem, seconds=_GONE_SECONDS, every=_LOOK_SECONDS):
-        raise ReconcileError(f"BackupBucket {name} is not gone after {_GONE_SECONDS:g} s: {left}")
+        raise ReconcileError(f"BackupBucket {name} still exists after {_GONE_SECONDS:g} s: {left}")

@@ -39,7 +39,7 @@ def declare(context: Context) -> ControlLoop:
     objects = ComponentObjects(context.seed, scope="seed", writes=context.writes)
     loop.on_close(objects.close)
     if left_out := components.left_out(context.config):
-        log.info("Components of the seed are not deployed", components=left_out)
+        log.info("The configuration deploys no components of the seed", components=left_out)
     return loop.reconciled_by(
         Reconciler(
             config=context.config,

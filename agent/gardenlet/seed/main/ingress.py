@@ -117,8 +117,8 @@ def _former(config: "GardenletConfiguration", namespace: Object, users: list[str
     found = next((each for each in of_zone if each.namespace == key(namespace).name), None)
     if found is None:
         raise TerminalError(
-            f"the gateway in namespace {key(namespace).name} is not in exposureClassHandlers of the configuration of"
-            f" the gardenlet any more, but is needed by {', '.join(users)}: add it again until these are gone"
+            f"the gateway in namespace {key(namespace).name} was removed from exposureClassHandlers of the gardenlet's "
+            f"configuration, but is still needed by {', '.join(users)}; add it again until these are deleted"
         )
     return found
 
@@ -177,8 +177,8 @@ async def until_reachable(operation: SeedOperation) -> None:
 def without_address(service: Object | None) -> str:
     """Reason why a Service has no address; empty if it has one."""
     if service is None:
-        return "it does not exist yet: the resource manager makes it"
-    return "" if address_of(service) else "it has no address: does a controller of load balancers run?"
+        return "it does not exist yet; check whether the resource manager, which creates it, runs"
+    return "" if address_of(service) else "it has no address; check whether a controller for load balancers runs"
 
 
 def address_of(service: Object) -> str:
@@ -229,7 +229,9 @@ async def _credentials(operation: SeedOperation) -> Object:
     try:
         secret = await operation.garden.client.get(SECRETS, Key(namespace, name))
     except NotFound as error:
-        raise ReconcileError(f"the Secret of spec.dns.provider.secretRef is not in the garden: {error}") from error
+        raise ReconcileError(
+            f"the Secret of spec.dns.provider.secretRef does not exist in the garden: {error}"
+        ) from error
     return made(SECRETS, _RECORD, namespace=GARDEN, type="Opaque", data=mapping(secret.get("data")))
 
 

@@ -135,7 +135,7 @@ class Reconciler:
                 seed, lambda present: status.failed(seed, present, reported, progress=progress, now=self.clock())
             )
         except KubeError as error:
-            log.info("The status of the Seed could not be written", error=str(error))
+            log.info("Cannot write the status of the Seed", error=str(error))
 
     async def _report(self, seed: Object, snapshot: Snapshot) -> None:
         await self.statuses.update(seed, lambda present: status.progressing(present, snapshot, now=self.clock()))
@@ -169,8 +169,8 @@ class Reconciler:
             await self.seed.discovery.find(*_AUTOSCALER)
         except KindNotServed as error:
             raise PrerequisiteMissing(
-                f"VPA is required for seed cluster: {error}; install it, or let the gardenlet do it by "
-                "spec.settings.verticalPodAutoscaler.enabled of the Seed"
+                f"VPA is required for seed cluster: {error}; install it, or set "
+                "spec.settings.verticalPodAutoscaler.enabled of the Seed to have the gardenlet install it"
             ) from error
 
     async def _garden_secrets(self, seed: str) -> GardenSecrets:

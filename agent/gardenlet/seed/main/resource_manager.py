@@ -80,8 +80,8 @@ async def _until_held(operation: SeedOperation) -> None:
 def not_held(lease: Object | None, *, now: datetime) -> str:
     """Reason why no replica holds the Lease; empty if one does."""
     if lease is None:
-        return "no resource manager has ever run: start it, or have it deployed"
+        return "no resource manager has run yet; start it, or configure the gardenlet to deploy it"
     renewed, seconds = time_or_none(spec(lease).get("renewTime")), integer(spec(lease).get("leaseDurationSeconds"))
     if not text(spec(lease).get("holderIdentity")) or renewed is None or renewed + timedelta(seconds=seconds) < now:
-        return "no resource manager holds its Lease: start it, or have it deployed"
+        return "no resource manager holds its Lease; start it, or configure the gardenlet to deploy it"
     return ""

@@ -139,7 +139,7 @@ class Inspection:
                 if inside.nodes is not None:
                     await _collect_leases(cluster.client, {key(each).name for each in inside.nodes})
         except (NoConnectionError, KubeError, TimeoutError) as error:
-            log.warning("Cannot look for what is of no use", shoot=str(key(shoot)), error=error)
+            log.warning("Cannot look for obsolete objects", shoot=str(key(shoot)), error=error)
 
 
 async def _collect_pods(cluster: Cluster, namespace: str) -> None:
@@ -170,7 +170,7 @@ async def remove(
     except (Conflict, NotFound):
         return
     except KubeError as error:
-        log.warning("Cannot remove what is of no use", kind=resource.kind, name=str(name), error=error)
+        log.warning("Cannot remove an obsolete object", kind=resource.kind, name=str(name), error=error)
 
 
 async def _listed(client: Client, kind: Resource, namespace: str = "") -> AsyncIterator[Object]:
@@ -199,7 +199,7 @@ async def _tunnel_problem(client: Client) -> NodeProblem | None:
     found = await client.list(PODS, Selection(namespace=_KUBE_SYSTEM, label_selector="type=tunnel"))
     if not found:
         return NodeProblem("NoTunnelDeployed", "no tunnels are currently deployed to perform health-check on")
-    why = "none of its pods runs"
+    why = "none of its pods is running"
     for each in filter(_runs, found):
         path = PODS.path(namespace=_KUBE_SYSTEM, name=key(each).name, subresource="log")
         container = next((text(one.get("name")) for one in mappings(spec(each).get("containers"))), "")

@@ -72,7 +72,7 @@ class Webhooks:
         if not reversals.are_announced(lines):
             if is_accepted := await _written(client, kind, wanted, shoot, mode=_DRY_RUN) is not None:
                 reversals.announced = lines
-                message = f"{what} is about to be corrected: {sentence(lines)}"
+                message = f"{what} will be corrected: {sentence(lines)}"
                 self.recorder.event(shoot, "Warning", "WebhookRemediationAnnounced", message)
             return _finding(kind, found, is_announced=is_accepted)
         if reversals.may_correct(found, lines, own=_manager(client), now=now):
@@ -96,7 +96,7 @@ def _finding(kind: Resource, found: Object, *, note: str = "", is_announced: boo
 async def _written(
     client: Client, kind: Resource, wanted: Object, shoot: Object, *, mode: WriteMode = CARRIED_OUT
 ) -> Object | None:
-    """Return the written object; None if it was changed meanwhile, or the API server refuses it."""
+    """Return the written object; None if it was changed meanwhile, or the API server rejects it."""
     try:
         return await client.replace(kind, wanted, mode=mode)
     except (Conflict, NotFound):

@@ -289,7 +289,7 @@ class ShootOperation:
         if self.is_restored and kind.resource in ALL_EXTENSIONS:
             requested = await self.extensions.restore(kind, manifest, left_for(self.state, manifest), live=live)
         else:
-            is_absent = live is None and self._can_be_new(kind.resource, f"asked {key(manifest).name}")
+            is_absent = live is None and self._can_be_new(kind.resource, f"requested {key(manifest).name}")
             requested = await self.extensions.deploy(
                 kind, manifest, is_demanded=is_demanded, live=live, is_absent=is_absent
             )

@@ -56,13 +56,13 @@ class ShootPreviews:
             raise NoPreviewError(404, f"Shoot {name} is not on Seed {of.seed_name}")
         kind = operation_of(shoot)
         if kind not in _PREVIEWED:
-            raise NoPreviewError(409, f"the next operation of Shoot {name} is {kind}, of which there is no preview")
+            raise NoPreviewError(409, f"the next operation of Shoot {name} is {kind}, which has no preview")
         if problem := unsupported(of.config, shoot, kind):
             raise NoPreviewError(409, f"Shoot {name} can't be reconciled: {problem}")
         try:
             return await self._made(shoot, kind)
         except (ReconcileError, DomainError, GatewayError) as error:
-            raise NoPreviewError(409, f"no operation of Shoot {name} can begin: {error}") from error
+            raise NoPreviewError(409, f"no operation of Shoot {name} can start: {error}") from error
 
     async def _made(self, shoot: Object, kind: str) -> DifferenceReport:
         of = self.reconciler

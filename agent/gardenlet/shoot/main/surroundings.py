@@ -80,4 +80,4 @@ async def _external(garden: Client, shoot: Object, secrets: list[Object]) -> Ser
     try:
         return domains.own(shoot, await garden.get(SECRETS, Key(key(shoot).namespace, name)))
     except NotFound as error:
-        raise DomainError(f"Secret {name} with the credentials for DNS is not there: {error}") from error
+        raise DomainError(f"Secret {name} with the credentials for DNS does not exist: {error}") from error

@@ -79,7 +79,7 @@ def _too_large(state: Object) -> str:
     kinds = ", ".join(f"{kind} {size} bytes ({counts[kind]})" for kind, size in sizes.most_common())
     (name, size) = largest.most_common(1)[0]
     return (
-        f"the state of the Shoot is not saved: it has {sizes.total()} bytes, and has to fit into {MOST_PARTS} objects"
-        f" of {LONGEST} bytes, each entry into one; by kind: {kinds}; the largest entry is {name} with {size} bytes;"
-        " have the extensions of these keep less in their status"
+        f"the state of the Shoot is not saved: it has {sizes.total()} bytes, but must fit into {MOST_PARTS} objects"
+        f" of {LONGEST} bytes, each entry into one; by kind: {kinds}; the largest entry is {name} with {size} bytes; "
+        "reduce the state in the status of these extension objects"
     )

@@ -78,5 +78,5 @@ def not_deleted_text(resource: str, error: str) -> str:
 def not_creatable_text(resource: str, refused: str, error: str) -> str:
     return (
         f'error during apply of object "{resource}": {refused}; it was not deleted, '
-        f"since the API server would not let it be created anew: {error}"
+        f"since the API server would reject its recreation: {error}"
     )

@@ -59,7 +59,7 @@ def _kind_problem(restrictions: Restrictions, resource: Resource) -> str:
         lists, field = restrictions.namespaced_kinds, "namespacedKinds"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     if _is_in(lists.deny, resource):
-        return f"ManagedResources may not have objects of kind {kind}, by {_SECTION}.{field}.deny"
+        return f"ManagedResources may not have objects of kind {kind}: {_SECTION}.{field}.deny forbids it"
     if lists.allow and not _is_in(lists.allow, resource):
         return f"ManagedResources may not have objects of kind {kind}: it is not in {_SECTION}.{field}.allow"
     return ""
@@ -83,7 +83,10 @@ def _namespace_problem(restrictions: Restrictions, resource: Resource, key: Key,
             continue
         if (rule.to_own and wanted == own) or _fits(wanted, rule.to):
             return ""
-    return f'ManagedResources of namespace "{own}" may not write to namespace "{wanted}", by {_SECTION}.namespaces'
+    return (
+        f'ManagedResources of namespace "{own}" may not write to namespace "{wanted}": {_SECTION}.namespaces does '
+        "not allow it"
+    )
 
 
 def may_depend(restrictions: Restrictions, own: str, other: str) -> bool:
@@ -134,7 +137,7 @@ def _problems_of(requested: str | None, impersonation: Impersonation) -> list[Fi
     field = f"{_SECTION}.impersonation"
     if requested is None:
         if impersonation.required and not impersonation.service_account_name:
-            detail = f"the name of the ServiceAccount as which objects are written, by {field}.required"
+            detail = f"{field}.required demands the name of the ServiceAccount that writes the objects"
             return [required(_ANNOTATION, detail)]
         return []
     shown = requested if len(requested) <= _SHOWN else f"{requested[:_SHOWN]}…"

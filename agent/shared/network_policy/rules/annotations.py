@@ -66,7 +66,7 @@ def allowed_port(entry: dict[str, Any]) -> Port:
     """
     protocol, port, end_port = entry.get("protocol") or "TCP", entry.get("port"), entry.get("endPort")
     if protocol not in _PROTOCOLS:
-        raise ValueError(f'protocol "{protocol}" is none of {", ".join(_PROTOCOLS)}')
+        raise ValueError(f'protocol "{protocol}" must be one of {", ".join(_PROTOCOLS)}')
     if isinstance(port, str) and port.isascii() and port.isdecimal():
         port = int(port)
     if isinstance(port, int) and not 1 <= port <= 65535:
@@ -144,7 +144,7 @@ def policy_settings(annotations: Mapping[str, str], *, own_ports: int = 0) -> Po
             continue
         if not _ALIAS.fullmatch(alias):
             rule = "lower case letters, digits, '-' and '.', with a letter or digit at both ends"
-            problems.append(Problem(name, f"\"{alias}\" can't be part of a policy's name: it has to consist of {rule}"))
+            problems.append(Problem(name, f"\"{alias}\" can't be part of a policy's name; use only {rule}"))
         elif (ports := understand(name, partial(_addressable_ports, at_most=left))) is not None:
             aliases.append((alias, ports))
             left -= len(ports)
@@ -198,7 +198,7 @@ def _clipped(text: str) -> str:
 
 def _selectors(text: str) -> tuple[Object, ...]:
     entries = _entries(text, _Selector)
-    _check_number(len(entries), MOST_SELECTORS, "selectors", "select what they have in common by one label")
+    _check_number(len(entries), MOST_SELECTORS, "selectors", "select by one common label")
     requirements = sum(len(each.matchLabels or {}) + len(each.matchExpressions or []) for each in entries)
     _check_number(requirements, MOST_REQUIREMENTS, "labels and expressions", "select by fewer labels")
     values = sum(len(r.values or []) for each in entries for r in each.matchExpressions or [] if r is not None)

@@ -184,7 +184,7 @@ def decode(content: bytes) -> Object:
     given = _mapping(document, "")
     for name, value in _IDENTITY.items():
         if given.get(name) not in (None, "", value):
-            raise KubeconfigError(f"{name} must be {value} if there is one")
+            raise KubeconfigError(f"{name} must be {value} if set")
     return {**_CONFIG(given, ""), **_IDENTITY}
 
 

@@ -111,7 +111,7 @@ def usable_token(data: Data | None, spec: TokenSpec, *, renew_timestamp: str, au
     except KubeconfigError as error:
         raise InvalidSecretError(f"could not check whether the caBundle is up to date: {error}") from error
     if not renew_timestamp:
-        return Due("it is not known when the token is to be renewed")
+        return Due("the renewal time of the token is unknown")
     if not token:
         return Due("there is no token")
     return Due("the CA of the target cluster has changed") if outdated else token

@@ -77,7 +77,7 @@ def parse_token_spec(annotations: Mapping[str, str], *, namespace: str | None = 
 
 def _name_problems(annotation: str, value: str, problems: list[str]) -> list[str]:
     if not value:
-        return [f'the annotation "{annotation}" is missing; it has to say for which ServiceAccount the token is to be']
+        return [f'the annotation "{annotation}" is missing; set it to the ServiceAccount of the token']
     return [f'the annotation "{annotation}" is invalid ("{value}"): {problem}' for problem in problems]
 
 
@@ -110,7 +110,7 @@ def _seconds(text: str | None) -> int:
     except ValueError as error:
         raise ValueError(f"{where}: {error}; write a duration like 90m or 12h") from error
     if seconds < LEAST_SECONDS:
-        raise ValueError(f'{where} ("{text}"): no token is valid for less than 10m')
+        raise ValueError(f'{where} ("{text}"): must be at least 10m')
     if seconds > MOST_SECONDS:
         raise ValueError(f'{where} ("{text}"): must not be more than {MOST_SECONDS}s')
     return seconds

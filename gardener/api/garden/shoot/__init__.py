@@ -37,7 +37,7 @@ SHOOT = Definition(
         Column("Region", ".spec.region"),
         Column("Seed", ".spec.seedName", priority=1),
         Column("K8S Version", ".spec.kubernetes.version"),
-        Column("Hibernate", ".spec.hibernation.enabled", "boolean", description="Whether hibernation is asked for."),
+        Column("Hibernate", ".spec.hibernation.enabled", "boolean", description="Whether hibernation is requested."),
         Column("Hibernated", ".status.hibernated", "boolean", description="Whether the cluster is hibernated."),
         Column("Last Operation", ".status.lastOperation.type"),
         Column("State", ".status.lastOperation.state"),

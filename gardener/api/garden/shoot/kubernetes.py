@@ -124,7 +124,7 @@ KUBE_API_SERVER = struct(
                                 "kind": string("ConfigMap; may be empty."),
                                 "apiVersion": string("v1; may be empty."),
                                 "namespace": string("Not used: it is that of the Shoot."),
-                                "uid": string("Not used: the name says which ConfigMap it is."),
+                                "uid": string("Not used: the name identifies the ConfigMap."),
                                 "resourceVersion": string("Version that was read last."),
                                 "fieldPath": string("Not used: the policy is the whole value of the key."),
                             },
@@ -185,13 +185,14 @@ KUBE_API_SERVER = struct(
             default={},
         ),
         "defaultNotReadyTolerationSeconds": integer(
-            "For how long Pods stay on a node that is not ready, if they do not say; seconds. The webhooks fill in"
+            "For how long Pods stay on a node that is not ready, if they do not set it; seconds. The webhooks fill in"
             " 300 for Shoots with workers.",
             at_least=0,
             bits=64,
         ),
         "defaultUnreachableTolerationSeconds": integer(
-            "For how long Pods stay on a node that does not answer, if they do not say; seconds. The webhooks fill in"
+            "For how long Pods stay on a node that does not answer, if they do not set it; seconds. The webhooks "
+            "fill in"
             " 300 for Shoots with workers.",
             at_least=0,
             bits=64,
@@ -287,7 +288,7 @@ _CLUSTER_AUTOSCALER = struct(
             at_most=64,
         ),
         "startupTaints": strings("Taints that nodes have only while they start.", at_most=64),
-        "statusTaints": strings("Taints that say something of the state of a node.", at_most=64),
+        "statusTaints": strings("Taints that describe the state of a node.", at_most=64),
         "newPodScaleUpDelay": duration(
             "How long a Pod must have waited before a node is added for it. Default: 0s.", default="0s"
         ),

@@ -274,10 +274,10 @@ _SYSTEM_COMPONENTS = struct(
             "A cache of names on each node.",
             {
                 "enabled*": boolean("Whether gardenlet deploys it."),
-                "forceTCPToClusterDNS": boolean("Whether it asks CoreDNS by TCP. Default is true."),
-                "forceTCPToUpstreamDNS": boolean("Whether it asks other servers by TCP. Default is true."),
+                "forceTCPToClusterDNS": boolean("Whether it queries CoreDNS by TCP. Default is true."),
+                "forceTCPToUpstreamDNS": boolean("Whether it queries other servers by TCP. Default is true."),
                 "disableForwardToUpstreamDNS": boolean(
-                    "Whether it asks CoreDNS for names outside of the cluster, too."
+                    "Whether it also queries CoreDNS for names outside of the cluster."
                 ),
             },
         ),

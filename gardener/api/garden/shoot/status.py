@@ -24,7 +24,7 @@ def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
     phases = ["Preparing", "Prepared", "Completing", "Completed"]
     if is_on_nodes:
         reported = (
-            f"{reported} PreparingWithoutWorkersRollout, WaitingForWorkersRollout: nodes are rolled out when asked for."
+            f"{reported} PreparingWithoutWorkersRollout, WaitingForWorkersRollout: nodes are rolled out on request."
         )
         phases += ["PreparingWithoutWorkersRollout", "WaitingForWorkersRollout"]
     return struct(
@@ -33,7 +33,7 @@ def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
             "phase*": string(reported, enum=phases),
             "lastInitiationTime": time("When the rotation was started the last time."),
             "lastInitiationFinishedTime": time("When the new credentials were there."),
-            "lastCompletionTriggeredTime": time("When the completion was asked for the last time."),
+            "lastCompletionTriggeredTime": time("When the completion was last requested."),
             "lastCompletionTime": time("When the last rotation was complete."),
             **({"pendingWorkersRollouts": _PENDING} if is_on_nodes else {}),
         },
@@ -88,7 +88,7 @@ STATUS = struct(
         ),
         "gardener": GARDENER,
         "hibernated": boolean(
-            "Whether the cluster is hibernated; `spec.hibernation.enabled` says whether it is to be. Default: false.",
+            "Whether the cluster is hibernated; `spec.hibernation.enabled` is the desired state. Default: false.",
             default=False,
         ),
         "lastOperation": LAST_OPERATION,

@@ -38,7 +38,7 @@ def managed_seed_stays(write: Write, graph: Graph) -> Iterator[Objection]:
         yield Objection(f'seed "{write.seed}" may not give the object another Shoot')
     if now.renews and not before.renews:
         operation = keys.OPERATION_RENEW_KUBECONFIG
-        yield Objection(f'seed "{write.seed}" may not ask for {operation}: let an operator annotate the object')
+        yield Objection(f'seed "{write.seed}" may not request {operation}; have an operator annotate the object')
     yield from uses_no_more(write, graph)
 
 

@@ -69,7 +69,7 @@ def added(write: Write) -> Iterator[Reference]:
 
 def not_to_be_used(write: Write, reference: Reference) -> Objection:
     used = f'{reference.resource.plural} "{reference.key}"'
-    return Objection(f'seed "{write.seed}" may not make the object use {used}: ask an operator to enter it')
+    return Objection(f'seed "{write.seed}" may not refer to {used}; have an operator add this reference')
 
 
 def uses_no_more(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG001 - as the other rules

@@ -35,7 +35,9 @@ def no_foreign_role(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa:
     permitted = _OF_ISSUERS if write.key.namespace == KEYS_NAMESPACE else ROLES
     if role and role not in permitted and role != labels(write.old).get(keys.ROLE, ""):
         label = f"{keys.ROLE}={role}"
-        yield Objection(f'seed "{write.seed}" may not set label {label}: programs of the garden act on it')
+        yield Objection(
+            f'seed "{write.seed}" may not set label {label}: programs of the garden use it; have an operator set it'
+        )
 
 
 def no_foreign_extension(write: Write, graph: Graph) -> Iterator[Objection]:
@@ -53,9 +55,9 @@ def keeps_marks(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa: ARG
     before, now = annotations(write.old), annotations(write.new)
     for name in (keys.CORDONED, keys.CORDONED_BY) if write.old else ():
         if before.get(name) != now.get(name):
-            yield Objection(f'seed "{write.seed}" may not change annotation "{name}": leave it to an operator')
+            yield Objection(f'seed "{write.seed}" may not change annotation "{name}"; have an operator change it')
     if _owners(write.old) != _owners(write.new):
-        yield Objection(f'seed "{write.seed}" may not change metadata.ownerReferences: leave them to an operator')
+        yield Objection(f'seed "{write.seed}" may not change metadata.ownerReferences; have an operator change them')
 
 
 def _owners(seed: Object) -> list[Object]:
@@ -79,7 +81,8 @@ def keeps_selected(write: Write, graph: Graph) -> Iterator[Objection]:
             continue
         if graph.are_selected_by(label):
             yield Objection(
-                f'seed "{write.seed}" may not change label "{label}" of a Seed, by which operators select: let one run '
+                f'seed "{write.seed}" may not change label "{label}" of a Seed, which operators select by; have an '
+                "operator run "
                 f"`kubectl label seed {name} --overwrite {label}{'-' if value is None else f'={value}'}`"
             )
 

@@ -57,7 +57,7 @@ def _within_limits(write: Write, graph: Graph) -> Iterator[Objection]:
     """Check that at least one row of the table permits the changes."""
     rights = list(_rights(write, graph))
     if not rights:
-        yield Objection(f"secret {write.key} is not owned by the ManagedSeed that uses it: others decide about it")
+        yield Objection(f"secret {write.key} is not owned by the ManagedSeed that uses it; have an operator change it")
     if not (write.old and write.new):
         return
     exceeded: list[str] = []
@@ -66,7 +66,7 @@ def _within_limits(write: Write, graph: Graph) -> Iterator[Objection]:
         if not exceeded:
             return
     for each in exceeded:
-        yield Objection(f'seed "{write.seed}" may not change {each}: others decide about it')
+        yield Objection(f'seed "{write.seed}" may not change {each}; have an operator change it')
 
 
 def _rights(write: Write, graph: Graph) -> Iterator[Right]:

@@ -83,8 +83,8 @@ def _not_confirmed(write: Write, used: Reference, graph: Graph) -> Iterator[Obje
         yield not_to_be_used(write, used)
     elif used.key.namespace != namespace_of(write.seed) and used not in {*graph.entered(write.seed), *write.confirmed}:
         yield Objection(
-            f'{used.resource.kind} "{used.key}" is not confirmed for seed "{write.seed}": let a user who may read it'
-            f" run `{confirming_command(used, write.seed)}`"
+            f'{used.resource.kind} "{used.key}" is not confirmed for seed "{write.seed}"; have a user with the right '
+            f"to read it run `{confirming_command(used, write.seed)}`"
         )
 
 
@@ -106,4 +106,4 @@ def confirms_nothing(write: Write, graph: Graph) -> Iterator[Objection]:  # noqa
     before = labels(write.old)
     for name, value in labels(write.new).items():
         if name.startswith(keys.USABLE_BY_SEED_PREFIX) and before.get(name) != value:
-            yield Objection(f'seed "{write.seed}" may not set label "{name}": leave it to an operator')
+            yield Objection(f'seed "{write.seed}" may not set label "{name}"; have an operator set it')

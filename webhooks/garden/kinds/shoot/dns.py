@@ -129,7 +129,7 @@ def public_suffix_errors(write: Write) -> Iterator[Finding]:
     """Refuse a domain below which all may have domains."""
     domain = domain_of(write.spec)
     if domain and _is_open(write) and is_public_suffix(domain):
-        yield forbidden(_DOMAIN, f"{domain} is a public suffix, below which all may have domains - use one below it")
+        yield forbidden(_DOMAIN, f"{domain} is a public suffix - use a domain below it")
 
 
 def domain_errors(write: Write) -> Iterator[Finding]:
@@ -171,7 +171,7 @@ def _domain_of_all(write: Write, domain: str, ours: list[str]) -> Iterator[Findi
     if is_public_suffix(domain):
         return
     if any(each == domain or is_below(each, domain) for each in everybodys):
-        yield forbidden(_DOMAIN, "it contains a domain of the garden, below which all have domains - use another one")
+        yield forbidden(_DOMAIN, "it contains a default domain of the garden - use another one")
     elif internal is not None and is_below(domain, internal.domain) and not _is_default(domain, ours):
         yield forbidden(_DOMAIN, "it is below the internal domain of the garden - use another one")
 

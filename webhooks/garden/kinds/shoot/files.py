@@ -44,7 +44,7 @@ def _files(spec: Object) -> Iterator[Reference]:
 def _wrong(reference: Reference, obj: Object | None) -> Sequence[Finding]:
     kind = reference.purpose.resource.kind
     if obj is None:
-        return [not_found(reference.path, reference.name, f"there is no such {kind}; create it first")]
+        return [not_found(reference.path, reference.name, f"the {kind} does not exist; create it first")]
     try:
         rewritten(reference.purpose, obj)
     except UnusableFile as error:

@@ -45,7 +45,7 @@ def kept_under_rule(write: Write) -> Iterator[Finding]:
         return
     if not _is_bookkeeping(write) and (reason := refusal(write, write.old)):
         yield Denial(
-            f"two people have to delete the Shoot, and with other labels they would not have to: {reason}",
+            f"two people must delete the Shoot, and other labels would bypass this: {reason}",
             "metadata.labels",
         )
 
@@ -128,7 +128,9 @@ def _is_after(until: datetime, now: datetime, days: int) -> bool:
 def end_not_brought_forward(write: Write) -> Iterator[Finding]:
     """Rule for `changes`."""
     if not write.is_deleting and _is_moved(write) and _is_forward(write) and (reason := refusal(write, write.old)):
-        yield Denial(f"two people have to delete the Shoot, so one alone cannot bring its end forward: {reason}", _PATH)
+        yield Denial(
+            f"two people must delete the Shoot, so one person cannot bring its expiration forward: {reason}", _PATH
+        )
 
 
 def _is_forward(write: Write) -> bool:
@@ -168,7 +170,7 @@ def by_two_people(write: Write) -> Iterator[Denial]:
     if not is_person(write.user.name) and (has_expired(write) or _is_scaled_in(write)):
         return
     confirmer = annotations(write.new).get(keys.DELETION_CONFIRMED_BY)
-    yield Denial(_SAME_USER if confirmer == write.user.name else f"two people have to delete the Shoot: {reason}")
+    yield Denial(_SAME_USER if confirmer == write.user.name else f"two people must delete the Shoot: {reason}")
 
 
 def _is_scaled_in(write: Write) -> bool:

@@ -109,9 +109,9 @@ def schedule_warnings(write: Write) -> Iterator[str]:
             except ValueError:
                 continue
             if not comes:
-                yield f'{_SCHEDULES}[{index}].{field}: "{expression}" is no time that ever comes'
+                yield f'{_SCHEDULES}[{index}].{field}: "{expression}" never occurs; correct it'
             elif field == "start" and _is_in_window(write, schedule, expression):
-                yield f"{_SCHEDULES}[{index}].start: the cluster goes to sleep in its maintenance time window"
+                yield f"{_SCHEDULES}[{index}].start: the cluster is hibernated in its maintenance time window"
 
 
 @lru_cache(maxsize=1024)
@@ -166,7 +166,7 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
         if phase in {*PREPARES, COMPLETING}:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
     if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
-        yield forbidden(path, "must not be hibernated while a change of the resources that are encrypted is rolled out")
+        yield forbidden(path, "must not be hibernated while a change of the encrypted resources is rolled out")
 
 
 def hibernation_stays(write: Write) -> Iterator[Finding]:

@@ -83,15 +83,15 @@ def _path(annotation: str) -> str:
 
 def _possible(write: Write, path: str, operation: str) -> Iterator[FieldError]:
     if operation in _AWAKE and (is_to_hibernate(write.spec) or status(write.old).get("hibernated") is True):
-        yield forbidden(path, f"operation {operation} is not possible while the Shoot is hibernated or wakes up")
+        yield forbidden(path, f"operation {operation} is not possible while the Shoot is hibernated or waking up")
     what, step = TWO_STEPS.get(operation, ("", ""))
     phases = {phase(write.old, each) for each in ROTATES.get(what, ())}
     if starts(operation) and (not _is_settled(write.old) or not phases <= {"", "Completed"}):
         yield forbidden(
-            path, f"cannot start {operation}: the Shoot must have been created, and no such rotation may run"
+            path, f"cannot start {operation}: the Shoot must have been created, and the previous rotation completed"
         )
     if step == "complete" and phases != {"Prepared"}:
-        yield forbidden(path, f"cannot complete: everything that {operation} is about must be in phase Prepared")
+        yield forbidden(path, f"cannot complete: all credentials of {operation} must be in phase Prepared")
     rotation, due = requested(operation) or Asked(), due_pools(write.old)
     if others := sorted({*rotation.pools} - due):
         waiting = ", ".join(sorted(due)) or "none"

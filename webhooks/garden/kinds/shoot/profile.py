@@ -177,7 +177,7 @@ def _image_errors(choices: _Choices, spec: Object, pool: Pool, stored: Object | 
     image = image_of(pool.worker)
     path, name, version = f"{pool.path}.machine.image", image.get("name"), image.get("version") or ""
     if not name:
-        yield required(path, "the cloud profile has no image for this pool: name one")
+        yield required(path, "the cloud profile has no image for this pool; set one")
         return
     found = choices.image_versions.get((name, version))
     if found is None or (stored is None and is_expired(found, choices.now)):
@@ -200,9 +200,9 @@ def _back_to_expired(path: str, found: Object, image: Object, before: Object) ->
     """Allow a pool to go up to an expired version, as maintenance does; not down, nor to one of another image."""
     date, version = f"expired on {expiration(found):%Y-%m-%d}", text(image.get("version"))
     if image.get("name") != before.get("name"):
-        detail = f"it {date}: a pool can go to another image only with a version that has not expired; choose such one"
+        detail = f"it {date}; choose a version that has not expired for another image"
     elif version != before.get("version") and not is_higher(image, before):
-        detail = f"it {date}, and is lower than the present version {text(before.get('version'))}: choose another one"
+        detail = f"it {date}, and is lower than the current version {text(before.get('version'))}; choose another one"
     else:
         return
     yield invalid(f"{path}.version", version, detail)
@@ -227,7 +227,9 @@ def _kubelet_errors(path: str, constraint: str, spec: Object, pool: Pool) -> Ite
     except ValueError:
         return  # The profile causes this finding, not this Shoot.
     if not suits:
-        yield forbidden(path, f"the image works with kubelet {constraint} only, which the version of the pool is not")
+        yield forbidden(
+            path, f"the image only supports kubelet {constraint}; choose another image, or another version of the pool"
+        )
 
 
 def _runtime_errors(path: str, supported: dict[str, set[str]], cri: Object) -> Iterator[FieldError]:

@@ -122,7 +122,7 @@ def binding_changes(write: Write) -> Iterator[Finding]:
         return
     before, now = _credentials(write, write.old_spec), _credentials(write, write.spec)
     if before and now and _identity(before) != _identity(now):
-        detail = "must lead to the same Secret as secretBindingName did"
+        detail = "must refer to the same Secret as secretBindingName did"
         yield forbidden("spec.credentialsBindingName", detail)
 
 
@@ -138,7 +138,10 @@ def profile_changes(write: Write) -> Iterator[Finding]:
     found = write.garden.need(NAMESPACED_CLOUD_PROFILES, text(now.get("name")), write.namespace)
     parent = text(at(found or {}, "spec", "parent", "name"))
     if found is not None and parent != before.get("name"):
-        detail = f"cloud profile may change to a NamespacedCloudProfile whose parent it is; this one's is {parent}"
+        detail = (
+            "cloud profile may only change to a NamespacedCloudProfile with it as parent; the parent of this "
+            f"one is {parent}"
+        )
         yield invalid("spec.cloudProfile", now, detail)
 
 
@@ -193,5 +196,5 @@ def _stays_awake(write: Write, managed: Object) -> Iterator[Finding]:
     ):
         if is_set and write.changed("spec", "hibernation", field):
             path = f"spec.hibernation.{field}"
-            detail = f"the cluster can't be hibernated since it is the seed {seed}; delete the ManagedSeed first"
+            detail = f"the cluster can't be hibernated, since it is seed {seed}; delete the ManagedSeed first"
             yield Denial(f"{path}: {detail}", path)

@@ -111,7 +111,7 @@ def general_errors(write: Write) -> Iterator[Finding]:
 def _receiver_errors(path: str, receivers: list[str]) -> Iterator[FieldError]:
     for index, address in enumerate(receivers):
         if not 0 < address.find("@") < len(address) - 1:
-            yield invalid(f"{path}[{index}]", address, "must be an address for mails")
+            yield invalid(f"{path}[{index}]", address, "must be an email address")
     yield from duplicates(path, receivers)
 
 
@@ -133,7 +133,7 @@ def component_errors(write: Write) -> Iterator[Finding]:
         yield invalid(path, tolerance, "must be greater than 0")
     version = kubernetes_version(write.spec)
     if kubernetes.get("enableStaticTokenKubeconfig") is True and version and version >= _NO_STATIC_TOKEN_SINCE:
-        detail = "must not be true for Kubernetes 1.27 and newer: ask for kubeconfigs that expire"
+        detail = "must not be true for Kubernetes 1.27 and newer; request kubeconfigs that expire"
         yield invalid("spec.kubernetes.enableStaticTokenKubeconfig", True, detail)
     if server := kubernetes.get("kubeAPIServer"):
         yield from _authentication_errors(server, version)
@@ -264,13 +264,19 @@ def mask_errors(write: Write) -> Iterator[Finding]:
     pods, bits = most_pods(spec), 128 if families == ["IPv6"] else 32
     addresses = (1 << max(0, bits - mask)) - 2
     if addresses < pods:
-        yield invalid(path, mask, f"the network of a node has {addresses} addresses, and it may have {pods} Pods")
+        yield invalid(
+            path,
+            mask,
+            f"the network of a node has {addresses} addresses for up to {pods} Pods; enlarge it, or reduce maxPods",
+        )
     network = parse_cidr(networking.get("pods") or "")
     if network is None:
         return
     room, wanted = 1 << max(0, mask - network.prefixlen), sum([worker.get("maximum") or 0 for worker in found])
     if wanted > room:
-        detail = f"the network of the Pods has room for {room} nodes, and the pools have up to {wanted}"
+        detail = (
+            f"the network of the Pods is too small: it has room for {room} nodes, but the pools have up to {wanted}"
+        )
         yield forbidden("spec.provider.workers", detail)
 
 
@@ -296,4 +302,4 @@ def deprecated(write: Write) -> Iterator[str]:
     if write.spec.get("secretBindingName") and write.changed("spec", "secretBindingName"):
         yield "spec.secretBindingName is deprecated: use spec.credentialsBindingName"
     if at(write.spec, "kubernetes", "enableStaticTokenKubeconfig") is True:
-        yield "spec.kubernetes.enableStaticTokenKubeconfig is deprecated: ask for kubeconfigs that expire"
+        yield "spec.kubernetes.enableStaticTokenKubeconfig is deprecated: request kubeconfigs that expire"

@@ -41,7 +41,7 @@ def found_in(
     if missing_policies:
         return _condition("False", POLICIES_MISSING, _missing(missing_policies))
     if waiting is not None:
-        message = f"ManagedResource {waiting} was changed, and its status is from before"
+        message = f"ManagedResource {waiting} was changed, but its status is outdated"
         return _condition(IN_PROGRESS, NOT_REPORTED, message)
     return _condition("True", "SystemComponentsRunning", "All system components are healthy.")
 
@@ -65,6 +65,6 @@ def _missing(policies: Mapping[str, Sequence[str]]) -> str:
     named = [f"{namespace} ({', '.join(policies[namespace])})" for namespace in sorted(policies)[:SHOWN]]
     more = f", and in {len(policies) - SHOWN} more" if len(policies) > SHOWN else ""
     return (
-        f"NetworkPolicies are missing in namespaces {', '.join(named)}{more}: start the program that makes them, or"
-        " take the namespaces out of namespacesServedElsewhere"
+        f"NetworkPolicies are missing in namespaces {', '.join(named)}{more}; start the program that creates them, or "
+        "remove the namespaces from namespacesServedElsewhere"
     )

@@ -116,7 +116,7 @@ def every_node_ready(observed: Observed, settings: ShootCare) -> Condition:
         return found
     inside = observed.inside
     if inside is None or inside.nodes is None:
-        return not_checked(of_type, (inside.problem if inside else "") or "the Nodes are not listed yet")
+        return not_checked(of_type, (inside.problem if inside else "") or "Nodes have not been listed yet")
     problem = (
         node_problem(observed.rolled_out, inside.nodes)
         or inside.nodes_problem

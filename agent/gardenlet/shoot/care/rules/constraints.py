@@ -28,7 +28,7 @@ def constraints(observed: Observed) -> list[Condition]:
     if observed.probe.api_server is ApiServer.NOT_RUNNING:
         return [authorities, *(Condition(each, "False", NOT_CHECKED, _NOT_RUNNING) for each in _OF_WEBHOOKS)]
     if observed.probe.api_server is ApiServer.UNREACHABLE or inside is None or inside.problem:
-        problem = observed.probe.message or (inside.problem if inside else "nothing is listed yet")
+        problem = observed.probe.message or (inside.problem if inside else "objects have not been listed yet")
         unknown = f"Could not initialize Shoot client for constraints check: {problem}"
         return [authorities, *(not_checked(each, unknown) for each in _OF_WEBHOOKS)]
     users = inside.users_of_old

@@ -117,7 +117,7 @@ def configuration_problem(shoot: Object, nodes: Sequence[Object], configurations
         own = sorted((each for each in nodes if labels(each).get(POOL) == name), key=key)
         checksums = configurations.get(name)
         if own and not checksums:
-            return NodeProblem(reason, f'There is no Secret with the configuration of worker pool "{name}".')
+            return NodeProblem(reason, f'The Secret with the configuration of worker pool "{name}" does not exist.')
         for each in own:
             wanted = _wanted(each, checksums or {})
             applied = annotations(each).get(_APPLIED, "")
@@ -128,7 +128,7 @@ def configuration_problem(shoot: Object, nodes: Sequence[Object], configurations
                     f'The agent of node "{key(each).name}" has not reported yet which configuration it has applied.'
                 )
                 return NodeProblem(reason, message)
-            return NodeProblem(reason, f'Node "{key(each).name}" has applied {applied}, and is to have {wanted}.')
+            return NodeProblem(reason, f'Node "{key(each).name}" has applied {applied}, expected {wanted}.')
     return None
 
 
@@ -154,7 +154,7 @@ def agent_problem(
             return NodeProblem("NodeAgentUnhealthy", f'No agent runs on node "{name}".')
         end = leases[name]
         if end is None or end < now:
-            return NodeProblem("NodeAgentUnhealthy", f'The agent on node "{name}" does not renew its Lease any more.')
+            return NodeProblem("NodeAgentUnhealthy", f'The agent on node "{name}" has stopped renewing its Lease.')
     return None
 
 
@@ -164,7 +164,7 @@ def expiry_problem(leases: Sequence[datetime | None], *, now: datetime) -> NodeP
     if not leases or expired / len(leases) < _MOST_EXPIRED:
         return None
     message = (
-        f"{expired} of {len(leases)} Leases of nodes have expired: kubelets are silent, or can't reach the API server."
+        f"{expired} of {len(leases)} Leases of nodes have expired: kubelets do not run, or can't reach the API server."
     )
     return NodeProblem("TooManyExpiredNodeLeases", message)
 
@@ -228,5 +228,5 @@ def _why_too_few(nodes: int, wanted: int, found: Machines) -> str:
         named = ", ".join(sorted(name for name, phase in staying.items() if phase in _BROKEN)[:5])
         return f"{counts['broken']} of {wanted} machines have failed: {named}."
     if counts["coming"]:
-        return f"{counts['coming']} of {wanted} machines are being made, and will be nodes soon."
-    return f"Machines are not nodes yet, or nodes are cordoned ({nodes}/{wanted} nodes)."
+        return f"{counts['coming']} of {wanted} machines are being created and will join soon."
+    return f"Machines have not joined yet, or nodes are cordoned ({nodes}/{wanted} nodes)."

@@ -123,13 +123,14 @@ _LEADS_TO_BUNDLES = {"webhooks", "clientConfig", "spec", "conversion", "webhook"
 def unused(users: Sequence[str], *, shoot: Object) -> Condition:
     of_type = OLD_CA_CERTIFICATE_UNUSED
     since = text(at(shoot, "status", "credentials", "rotation", AUTHORITIES, "lastInitiationFinishedTime"))
-    others = f"Kubeconfigs and bundles that were fetched before {since} are not seen: exchange them, too."
+    others = f"Kubeconfigs and bundles downloaded before {since} cannot be checked; replace them, too."
     if not users:
-        reported = f"Nothing in the seed or in the Shoot trusts the old certificate authority alone. {others}"
+        reported = f"No object in the seed or in the Shoot trusts only the old certificate authority. {others}"
         return Condition(of_type, "True", "NoUsersOfOldCACertificate", reported)
     named = ", ".join(islice(users, _NAMED))
     more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
     reported = (
-        f"These trust the old certificate authority alone, and fail once its rotation is completed: {named}{more}."
+        "These trust only the old certificate authority and will fail once its rotation is completed; update "
+        f"them: {named}{more}."
     )
     return Condition(of_type, "False", "UsersOfOldCACertificate", f"{reported} {others}")

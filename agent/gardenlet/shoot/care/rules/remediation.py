@@ -172,4 +172,4 @@ class Reversals:
         assert self.paused_until is not None
         who = f'"{self.by}"' if self.by else "somebody"
         until = format_time(self.paused_until)
-        return f"{who} has set back {MOST_REVERSALS} times: {sentence(self.reverted)}; left alone until {until}"
+        return f"{who} has reverted {MOST_REVERSALS} times: {sentence(self.reverted)}; not corrected until {until}"

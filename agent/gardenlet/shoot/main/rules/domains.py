@@ -80,8 +80,8 @@ def credentials_of(shoot: Object) -> str:
     name = text(reference.get("name")) or text(provider.get("secretName"))
     if not text(provider.get("type")) or not name:
         raise DomainError(
-            f"it is not said who serves the domain {own_domain(shoot)}: set type and secretName of the primary provider"
-            " in spec.dns.providers"
+            f"no DNS provider for domain {own_domain(shoot)}; set type and secretName of the primary provider in "
+            "spec.dns.providers"
         )
     return name
 
@@ -97,7 +97,7 @@ def _domain(secret: Object) -> Domain:
     found = domain_of(secret)
     if found is None:
         name = mapping(secret.get("metadata")).get("name")
-        raise DomainError(f"Secret {name} of a domain lacks the annotations that name the domain and its provider")
+        raise DomainError(f"Secret {name} of a domain lacks the annotations with the domain and its provider; add them")
     return found
 
 

@@ -67,5 +67,7 @@ def _cause(seed: Object | None, *, version: str) -> str:
         if problem := required_condition(seed, each, "True"):
             return problem
     return (
-        "" if spec(seed).get("backup") else "seed has no backup bucket, by which data of Shoots move; set spec.backup"
+        ""
+        if spec(seed).get("backup")
+        else "seed has no backup bucket, which is required to move Shoots; set spec.backup"
     )

@@ -19,7 +19,7 @@ def problem_of_repetition(seed: Object, shoot: Object, *, gardener: Object) -> s
         return found
     is_of_other = at(shoot, "status", "gardener", "version") != gardener["version"]
     if is_of_other and last_operation(seed).get("state") == operations.PROCESSING:
-        return f"its reconciliation by version {gardener['version']} is not over"
+        return f"its reconciliation by version {gardener['version']} has not finished"
     return ""
 
 

@@ -17,9 +17,12 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
             if not image:
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
     if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
-        return "Shoots with workers can't move between seeds yet; set spec.seedName to the Seed of status.seedName"
+        return (
+            "moving Shoots with workers between seeds is not supported; set spec.seedName to the Seed of "
+            "status.seedName"
+        )
     if workers(spec(shoot)) and kind != DELETE:
         missing = [each for each in images_of_workers(config.omit.shoots) if not config.images.workers.get(each)]
         if missing:
-            return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; name them"
+            return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; add them"
     return ""

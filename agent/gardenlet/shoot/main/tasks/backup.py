@@ -110,7 +110,7 @@ def _unready(entry: Object | None) -> str:
     if observed != generation:
         return f"observed generation outdated ({observed}/{generation})"
     if requested := annotations(entry).get(keys.OPERATION):
-        return f'gardener operation "{requested}" is not done yet'
+        return f'gardener operation "{requested}" has not finished yet'
     last = mapping(at(entry, "status", "lastOperation"))
     if last.get("state") != operations.SUCCEEDED:
         return text(at(entry, "status", "lastError", "description")) or f"its state is {last.get('state')}"
@@ -134,7 +134,7 @@ async def source_entry(operation: ShootOperation) -> None:
     bucket = text(spec(own).get("bucketName"))
     if bucket == uid(operation.seed_object):
         if source is None:
-            raise ReconcileError(f"the bucket that BackupEntry {key(own)} had before is not known any more")
+            raise ReconcileError(f"the previous bucket of BackupEntry {key(own)} is unknown")
         bucket = text(spec(source).get("bucketName"))
     wanted = shoot_backup_entry.source(shoot, bucket=bucket, seed=_own_seed(operation))
     await _have(operation, wanted)

@@ -65,7 +65,7 @@ async def clean_up(operation: ShootOperation, wanted: Sequence[Kind]) -> None:
             return str(await _round(cluster, served, operation.shoot))
 
         if left := await wait_while(problem, seconds=_SECONDS, every=_LOOK_SECONDS, report=waits_for):
-            raise CleanupError(f"these are left in the cluster: {left}")
+            raise CleanupError(f"still in the cluster: {left}")
 
 
 async def _served(cluster: Cluster, wanted: Iterable[Kind]) -> list[Kind]:

@@ -73,7 +73,7 @@ async def api_server_is_rolled_out(operation: ShootOperation) -> None:
         PODS,
         Selection(operation.technical_id, label_selector=labels),
         seconds=_ENDED_SECONDS,
-        missing=lambda pod: "it has the former configuration" if is_deleting(pod) else "",
+        missing=lambda pod: "it has the previous configuration" if is_deleting(pod) else "",
         report=waits_for,
     )
 

@@ -112,7 +112,7 @@ async def wait_for_namespace(shoot: Leaving) -> None:
     except NotInTimeError as error:
         if not (left := await _holders(shoot)).count:
             raise
-        raise NotInTimeError(f"{error}; it is held by {left}") from error
+        raise NotInTimeError(f"{error}; delete these objects first: {left}") from error
 
 
 async def _holders(shoot: Leaving) -> Left:

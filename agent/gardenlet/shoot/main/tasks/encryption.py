@@ -81,7 +81,7 @@ async def _write(operation: ShootOperation, selector: str, value: str | None) ->
     limit = TokenBucket(qps=_WRITES_A_SECOND, burst=_WRITES_A_SECOND)
     async with operation.cluster() as cluster:
         async for resource in _served(cluster.client, _rewritten(operation)):
-            waits_for(f"{resource.plural} are written anew")
+            waits_for(f"{resource.plural} are rewritten")
             async for page in cluster.client.pages(resource, Selection(label_selector=selector), form=Form.METADATA):
                 await for_each(partial(_write_one, cluster.client, resource, limit, value), page)
 
@@ -111,6 +111,4 @@ async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resourc
                     yield found
                     break
         except KubeError as error:
-            raise ReconcileError(
-                f"{name} can't be written anew: what the API server has is not known: {error}"
-            ) from error
+            raise ReconcileError(f"{name} can't be rewritten: its current state is unknown: {error}") from error

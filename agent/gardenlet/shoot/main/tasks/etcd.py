@@ -80,10 +80,10 @@ async def _store(operation: ShootOperation) -> Store | None:
         bucket = base64.b64decode(string_map(secret.get("data"))[_BUCKET]).decode()
     except NotFound as error:
         raise ReconcileError(
-            f"Secret {where} is not there, which the BackupEntry's extension makes: {error}"
+            f"Secret {where}, which the extension of the BackupEntry creates, does not exist: {error}"
         ) from error
     except (KeyError, ValueError) as error:
-        raise ReconcileError(f"Secret {where} does not say its {_BUCKET}; see the BackupEntry's extension") from error
+        raise ReconcileError(f"Secret {where} lacks {_BUCKET}; check the extension of the BackupEntry") from error
     provider = text(at(spec(operation.seed_object), "backup", "provider"))
     return Store(entry=shoot_backup_entry.name(operation.shoot), bucket=bucket, provider=provider)
 

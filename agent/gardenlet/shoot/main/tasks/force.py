@@ -222,4 +222,4 @@ async def _let_go(
 
 
 def text_of(left_behind: Sequence[str]) -> str:
-    return f"What belongs to these may be left, since they were let go by force: {', '.join(left_behind)}"
+    return f"Resources of these objects may remain, since they were deleted by force: {', '.join(left_behind)}"

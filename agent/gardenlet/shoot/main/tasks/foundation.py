@@ -191,8 +191,8 @@ async def _take_over_keys(operation: ShootOperation) -> None:
     if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
         return
     raise ReconcileError(
-        f"the Shoot has moved here without its keys: ShootState {operation.name} is not there, or has none; bring it"
-        " back from a backup of the garden"
+        f"the Shoot has moved here without its keys: ShootState {operation.name} does not exist or has none; restore "
+        "it from a backup of the garden"
     )
 
 
@@ -204,8 +204,8 @@ async def _demand_keys(operation: ShootOperation) -> None:
     if operation.keys.has(tables.CA.name) or not await had_keys(operation.garden.client, operation.name):
         return
     raise ReconcileError(
-        f"namespace {operation.technical_id} has no keys, and the Shoot had some: if the seed was lost and is a new one"
-        " now, have the Shoot restored: set its status.lastOperation to type Migrate and state Aborted"
+        f"namespace {operation.technical_id} has lost the keys of the Shoot; if the seed was lost and replaced, "
+        "restore the Shoot: set its status.lastOperation to type Migrate and state Aborted"
     )
 
 
@@ -252,7 +252,7 @@ _KINDS = {each.kind: each for each in (CONFIG_MAPS, SECRETS, INTERNAL_SECRETS)}
 async def _publish_one(operation: ShootOperation, resource: Resource, wanted: Object) -> None:
     live = await ensure(operation.garden.client, resource, wanted, patch=_changes)
     if mapping(live.get("data")) != wanted["data"]:
-        raise ReconcileError(f"{resource.kind} {key(wanted)} was changed while it was written; it is written again")
+        raise ReconcileError(f"{resource.kind} {key(wanted)} was changed during the write; it is written again")
 
 
 def _changes(wanted: Object, live: Object) -> Object | None:
@@ -278,5 +278,7 @@ async def referenced(operation: ShootOperation) -> None:
         try:
             found.append(await operation.garden.client.get(resource, Key(namespace, name)))
         except NotFound as error:
-            raise ReconcileError(f"the Shoot refers to {resource.kind} {name}, which is not there: {error}") from error
+            raise ReconcileError(
+                f"the Shoot refers to {resource.kind} {name}, which does not exist: {error}"
+            ) from error
     await operation.deploy(referenced_resources.NAME, referenced_resources.objects(operation.technical_id, found))

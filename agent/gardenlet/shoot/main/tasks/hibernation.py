@@ -63,11 +63,11 @@ class _Descent:
         if name not in self.written:
             return ""
         if resource_version(live) < self.written[name]:
-            return "it was scaled down just now"
+            return "it was just scaled down"
         if spec(live).get("replicas") and not is_deleting(live):
             raise _ScaledUpError(live)
         left = integer(at(live, "status", "replicas"))
-        return outdated(live) or (f"{left} of its pods are still there" if left else "")
+        return outdated(live) or (f"{left} of its pods still exist" if left else "")
 
 
 async def _until_down(operation: ShootOperation, descent: _Descent) -> None:
@@ -88,8 +88,8 @@ async def _correct(operation: ShootOperation, descent: _Descent, found: _ScaledU
     descent.corrections += 1
     if descent.corrections > _MOST_CORRECTIONS:
         raise ReconcileError(
-            f"{found}, and Deployments of the control plane were scaled down {_MOST_CORRECTIONS} times again before:"
-            " find out who scales them, and stop that"
+            f"{found}, and Deployments of the control plane were scaled down {_MOST_CORRECTIONS} times before; find "
+            "the client that scales them up, and stop it"
         )
     waits_for(f"{found}, and is scaled down again")
     name, body = key(found.live), {"metadata": {"uid": uid(found.live)}, "spec": {"replicas": 0}}

@@ -115,8 +115,8 @@ async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved,
     if place is None or is_deleting(place):
         if not before.parts and await had_keys(garden, name):
             raise ReconcileError(
-                f"namespace {namespace} is gone or goes, and ShootState {name} is not there, so the keys of the Shoot"
-                " are lost: bring it back from a backup of the garden"
+                f"namespace {namespace} is deleted, and ShootState {name} does not exist, so the keys of the Shoot are "
+                "lost; restore the ShootState from a backup of the garden"
             )
         return before, before.specs
     found = await living(seed, shoot)
@@ -136,7 +136,7 @@ async def persist(operation: ShootOperation) -> None:
         await save(garden, name, wanted, before, now=operation.garden.clock())
         before = await saved(garden, name)
     if before.specs != wanted:
-        raise ReconcileError(f"ShootState {name} is not what was saved: somebody else writes it")
+        raise ReconcileError(f"ShootState {name} was modified by another writer; find and stop it")
 
 
 # --- extensions
@@ -214,7 +214,7 @@ async def wait_for_backup_entry(operation: ShootOperation) -> None:
             return ""
         last = last_operation(live)
         reported = text(last_error(live).get("description")) if last.get("type") == operations.MIGRATE else ""
-        return reported or f"the Seed {own} has not let it go yet"
+        return reported or f"the Seed {own} has not handed it over yet"
 
     await operation.garden_waiting.until_ready(
         BACKUP_ENTRIES, _entry(operation), held, seconds=_ENTRY_SECONDS, report=waits_for, or_gone=True

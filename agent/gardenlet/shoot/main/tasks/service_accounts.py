@@ -60,7 +60,7 @@ async def renew(operation: ShootOperation) -> None:
 
 def _not_renewed(secret: Object | None) -> str:
     is_renewed = secret is None or keys.TOKEN_RENEW_TIMESTAMP in annotations(secret)
-    return "" if is_renewed else "its token was not requested anew yet"
+    return "" if is_renewed else "its new token has not been requested yet"
 
 
 # --- in Secrets of the Shoot
@@ -107,8 +107,8 @@ async def delete_old_secrets(operation: ShootOperation) -> None:
     )
     if before is None:
         raise ReconcileError(
-            f"status.credentials.rotation.{SERVICE_ACCOUNT_KEY}.lastInitiationFinishedTime of the Shoot is not set: it"
-            " is not known which Secrets with tokens are old; set it to the time when the rotation was prepared"
+            f"status.credentials.rotation.{SERVICE_ACCOUNT_KEY}.lastInitiationFinishedTime of the Shoot is not set, so "
+            "old Secrets with tokens can't be recognized; set it to the time when the rotation was prepared"
         )
     async with operation.cluster() as cluster:
         async for account in _accounts(cluster.client, KEY_NAME):

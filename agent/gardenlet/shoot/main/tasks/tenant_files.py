@@ -68,7 +68,7 @@ async def _file(operation: ShootOperation, reference: Reference) -> str:
     try:
         return rewritten(reference.purpose, await operation.garden.client.get(kind, Key(namespace, reference.name)))
     except NotFound as error:
-        raise TenantFileError(f"{where} is not there: {error}") from error
+        raise TenantFileError(f"{where} does not exist: {error}") from error
     except UnusableFile as error:
         raise TenantFileError(f"{where}: {error}") from error
 

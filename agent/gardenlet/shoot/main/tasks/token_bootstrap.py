@@ -66,7 +66,7 @@ def secret(operation: ShootOperation) -> Object:
     """Secret with a new certificate, which is valid for minutes. Raises ReconcileError."""
     authority = authority_in(operation.keys.get(tables.CA_CLIENT.name).current.data)
     if authority is None:
-        raise ReconcileError("the authority for clients of the Shoot can't be read")
+        raise ReconcileError("The client CA of the Shoot can't be read")
     now = operation.seed.clock()
     pair = make_client(authority, rules.USER, [rules.GROUP], now=now, lifetime=_LIFE)
     user = {"client-certificate-data": _encoded(pair.certificate_pem), "client-key-data": _encoded(pair.key_pem)}

@@ -148,7 +148,7 @@ async def _of_old_nodes(operation: ShootOperation) -> list[Object]:
 def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
     name = operating_system.name_of(pool, purpose)
     if (found := operation.results[results.SYSTEMS].get(name)) is None:
-        raise ReconcileError(f"OperatingSystemConfig {operation.technical_id}/{name} has not been answered")
+        raise ReconcileError(f"OperatingSystemConfig {operation.technical_id}/{name} has no result yet")
     return found
 
 
@@ -204,7 +204,7 @@ def unconfigured(pool: Pool, nodes: list[Object], checksum: str) -> str:
     """Reason why not all nodes of a pool have applied a configuration; empty if they have."""
     own = sorted((each for each in nodes if labels(each).get(POOL) == pool.name), key=key)
     if len(own) < pool.minimum:
-        return f"worker pool {pool.name} has {len(own)} nodes, and is to have {pool.minimum} at least"
+        return f"worker pool {pool.name} has {len(own)} nodes, expected at least {pool.minimum}"
     outdated = [key(each).name for each in own if annotations(each).get(node_agent.APPLIED) != checksum]
     if not outdated:
         return ""
