@@ -12,7 +12,8 @@ from components.parts import TO_DNS, TO_RUNTIME_API_SERVER, allowed_ports, made
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
-from kube.objects import Object
+from kube.objects import Object, mapping, text
+from kube.paths import at
 from kube.resources import STATEFUL_SETS
 
 MAIN, EVENTS = "main", "events"
@@ -156,6 +157,12 @@ def _backup(values: Values, role: _Role) -> Iterator[tuple[str, object]]:
             "secretRef": {"name": BACKUP_SECRET},
         },
     )
+
+
+def client_secrets(etcd: Object) -> tuple[str, str]:
+    """Names of the Secrets with its authorities, and with the certificate of its clients."""
+    tls = mapping(at(etcd, "spec", "etcd", "clientUrlTls"))
+    return text(at(tls, "tlsCASecretRef", "name")), text(at(tls, "clientTLSSecretRef", "name"))
 
 
 def _tls(certificates: Certificates, namespace: str) -> Object:

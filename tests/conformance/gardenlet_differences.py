@@ -62,6 +62,10 @@ _NO_SECRET = {
 }
 
 BETTER: dict[str, tuple[str, Observations]] = {
+    "registration/self-upgrade-object-broken": (
+        "the gardenlet reports a Gardenlet that can't be created by an Event, and works without it",
+        {"ended": {"gardenlet": "running"}},
+    ),
     "backupbucket/delete-secret-gone": (
         "the copy of the Secret in the seed is enough to delete a bucket",
         {

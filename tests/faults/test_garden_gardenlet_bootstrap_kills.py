@@ -105,8 +105,6 @@ async def test_a_bootstrap_is_finished_wherever_it_ended(
         "delete secrets",
         "patch secrets",
         "create seeds.core.gardener.cloud",
-        "create gardenlets.seedmanagement.gardener.cloud",
-        "delete configmaps",
     ]
     for moment in moments(len(writes)):
         scene = Bootstrap(garden)

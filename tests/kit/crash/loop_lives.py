@@ -52,7 +52,7 @@ class Lives:
             life = begin(patched, moment)
             patched.setattr(clusters, "Transport", _CutTransport)
             patched.setattr(world, "Transport", _CutTransport)
-            async with self.at_work() as (loop,):
+            async with self.at_work() as (loop, *_):
                 await soon(
                     lambda: life.is_over or (loop.queue.is_idle and is_done()),
                     "the end of this life",

@@ -14,10 +14,11 @@ from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import etcd, kube_apiserver
 from components.secrets import tables
 from components.secrets.configs import BUNDLE, CERTIFICATE, KEY
+from components.secrets.stored import stored
 from gardener.api.druid import ETCDS
 from kube.kubeconfigs import kubeconfig
-from kube.objects import Key, annotations, integer, is_deleting, spec
-from kube.resources import DEPLOYMENTS, SERVICES
+from kube.objects import Key, Object, annotations, integer, is_deleting, spec
+from kube.resources import DEPLOYMENTS, SECRETS, SERVICES
 from kube.runtime.client import Client
 from kube.runtime.connection import connection_of_kubeconfig
 from kube.runtime.controller import ReconcileError
@@ -34,7 +35,7 @@ async def with_new_key(operation: ShootOperation) -> None:
     key_name = name_of(operation, tables.ENCRYPTION_KEY.name)
     live = await client.get(DEPLOYMENTS, Key(namespace, kube_apiserver.NAME))
     if not is_marked(annotations(live), SNAPSHOTTED, key_name):
-        await _take(operation)
+        await _take(operation, await client.get(ETCDS, Key(namespace, _NAME)))
         await mark_api_server(operation, {SNAPSHOTTED: key_name})
 
 
@@ -46,14 +47,14 @@ async def last(operation: ShootOperation) -> None:
         return
     if not integer(spec(live).get("replicas")):
         raise ReconcileError(f"Etcd {name} does not run, so no snapshot of it can be made; set its spec.replicas to 1")
-    await _take(operation)
+    await _take(operation, live)
 
 
-async def _take(operation: ShootOperation) -> None:
-    """Take a snapshot. Raises KubeError."""
-    certificate = operation.keys.get("etcd-client").current.data
-    bundle = operation.keys.get(tables.CA_ETCD.name).bundle
-    assert bundle is not None  # authorities have bundles
+async def _take(operation: ShootOperation, live: Object) -> None:
+    """Take a snapshot of the Etcd. Raises KubeError."""
+    # Its own Secrets: a move that begins again generates no keys.
+    names = (Key(operation.technical_id, each) for each in etcd.client_secrets(live))
+    authority, certificate = [stored(await operation.seed.client.get(SECRETS, each)).data for each in names]
     fields = {"client-certificate-data": CERTIFICATE, "client-key-data": KEY}
     host = f"{_SERVICE}.{operation.technical_id}.svc"
     service = await operation.seed.client.find(SERVICES, Key(operation.technical_id, _SERVICE))
@@ -62,7 +63,7 @@ async def _take(operation: ShootOperation) -> None:
         _NAME,
         server=f"https://{address or host}:{port}",
         server_name=host,
-        ca_bundle=bundle.data[BUNDLE],
+        ca_bundle=authority[BUNDLE],
         user={name: base64.b64encode(certificate[field]).decode() for name, field in fields.items()},
     )
     async with Transport(connection_of_kubeconfig(config, origin=f"for backups of {_NAME}")) as transport:
