@@ -43,6 +43,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kube.visible_text import printable
 from localprocesses import landlock
 from localprocesses.local import LocalProcessError, wait_until
 from localprocesses.restarts import Attempts
@@ -256,7 +257,7 @@ class Supervisor:
                 try:
                     await component.run(self._state, self._log(name))
                 except OSError as error:
-                    print(f"{name} can't be started: {error}", file=sys.stderr, flush=True)
+                    print(printable(f"{name} can't be started: {error}"), file=sys.stderr, flush=True)
 
     async def _stop(self, name: str, *, kill: bool) -> None:
         async with self._changing[name]:

@@ -158,6 +158,9 @@ OWN_WORDS = {
     "agent/gardenlet/charts/confined.py",  # why helm was not started, to whoever starts it
     "localprocesses/assets.py",  # how far it is
     "localprocesses/go_program.py",  # the same
+    "localprocesses/local.py",  # what is waited for
+    "localprocesses/state.py",  # that another command is at work
+    "devcluster/setup.py",  # the name of a Seed
     "kubectl/completion.py",  # for a shell
 }
 ESCAPES = re.compile(r"from kube\.visible_text import .*\bprintable\b")
