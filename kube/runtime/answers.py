@@ -279,7 +279,7 @@ async def _list_parts(body: bytes, yielding: Yielding) -> tuple[Object, list[mem
     try:
         head, parts = await codec.list_parts(body, yielding)
     except codec.NotReadable as error:
-        raise errors.NotUnderstood(f"the response is not a list in JSON: {error}") from error
+        raise errors.NotUnderstood(f"the response is not a list of objects in JSON: {error}") from error
     return loads(head), parts
 
 

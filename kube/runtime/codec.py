@@ -191,7 +191,7 @@ async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memor
             last = at
             break
     if last < 0:
-        raise NotReadable("it is not a list")
+        raise NotReadable("it has no items")
     return body[: first - 1] + b"null" + body[last + 1 :], items
 
 

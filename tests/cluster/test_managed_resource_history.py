@@ -211,7 +211,7 @@ def test_what_is_too_large_is_reported_and_counted(rig: Rig) -> None:
     last = kept(rig)[-1]
     assert "data" not in last
     reported = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "VersionNotKept"], "an Event")
-    assert "a Secret holds 1048576" in reported[0]["message"]
+    assert "a Secret holds at most 1048576" in reported[0]["message"]
     assert rig.applied("mr")[:2] == ("True", "ApplySucceeded")
     number = annotations(last)[f"{GROUP}/revision"]
     assert "its content was not kept" in mr(rig, "rollback", "mr", "--to", number, code=1).stderr

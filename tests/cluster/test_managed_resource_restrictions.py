@@ -104,7 +104,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     elsewhere = config_map(rig.namespace, namespace="kube-system")
     rig.write("mr", config_map("fine", {"k": "1"}), binding, hidden, new, elsewhere)
     message = rig.until_failed("mr", "4 errors occurred")
-    assert f'"v1/Secret/{rig.namespace}/s": ManagedResources may not have objects of kind Secret, by ' in message
+    assert f'"v1/Secret/{rig.namespace}/s": ManagedResources may not have objects of kind Secret: ' in message
     assert f"{SECTION}.namespacedKinds.deny" in message
     assert f'"{RBAC}/ClusterRoleBinding/default/{rig.namespace}"' in message
     assert f"{SECTION}.clusterScopedKinds.deny" in message

@@ -89,8 +89,8 @@ async def warn_without_machines(discovery: Discovery, namespace: str | None) -> 
     try:
         if not await discovery.is_served(MACHINES):
             log.error(
-                "The source cluster has no Machines, so no request can be decided;"
-                " correct controllers.csrApprover.machineNamespace or the source cluster",
+                "The source cluster does not serve Machines, which are required to decide requests; correct"
+                " controllers.csrApprover.machineNamespace or the source cluster",
                 namespace=namespace,
                 kind=f"{MACHINES.api_version} {MACHINES.kind}",
             )
