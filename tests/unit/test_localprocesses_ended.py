@@ -1,4 +1,4 @@
-"""What is said of local processes that have ended."""
+"""Errors that are shown of local processes that have ended."""
 
 from pathlib import Path
 
