@@ -13,19 +13,19 @@ help: ## Show this help.
 setup: .venv/.complete ## Make .venv with everything locked, tools for tests included (most targets do it first).
 
 .venv/.complete: requirements-dev.txt pyproject.toml
-	$(call environment,requirements-dev.txt)
+	$(call environment,.venv,requirements-dev.txt)
 
 # What the demos and the programs need: a sixth of the whole. An environment that has everything serves as well.
 runtime: $(if $(wildcard .venv/.complete),.venv/.complete,.venv/.runtime)
 
 .venv/.runtime: requirements-demo.txt pyproject.toml
-	$(call environment,requirements-demo.txt)
+	$(call environment,.venv,requirements-demo.txt)
 
 define environment
-	@echo "making the environment .venv, with $$(grep -c '^[^ #]*==' $(1)) locked packages; once"
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r $(1)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@echo "making the environment $(1), with $$(grep -c '^[^ #]*==' $(2)) locked packages; once"
+	$(PYTHON) -m venv --clear $(1)
+	$(1)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r $(2)
+	$(1)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 endef
 
@@ -104,14 +104,18 @@ audit: setup ## Look for known vulnerabilities of all that is locked; INDEX=URL 
 	$(BIN)/python -m tests.vulnerability_audit $(if $(INDEX),--index $(INDEX)) $(if $(DATA),--data $(DATA)) \
 		$(sort $(wildcard requirements*.txt))
 
-release: setup build/sbom/.complete ## Make a release in dist/ (docs/releases.md); BASE=IMAGE@DIGEST: with the image; GO: and helm.
+release: build/release/.complete build/sbom/.complete ## Make a release in dist/ (docs/releases.md); BASE=IMAGE@DIGEST: with the image; GO: and helm.
 	$(release)
 
-publish: setup build/sbom/.complete ## Make a release and publish it: REGISTRY=REGISTRY/TEAM BASE=IMAGE@DIGEST.
+publish: build/release/.complete build/sbom/.complete ## Make a release and publish it: REGISTRY=REGISTRY/TEAM BASE=IMAGE@DIGEST.
 	$(release) --publish
 
-release = $(BIN)/python -m release $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
+release = build/release/bin/python -m release $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(BASE),--base $(BASE)) \
 	$(if $(GO),--go $(GO)) $(if $(TAG),--tag $(TAG)) $(if $(DOWNLOAD),--download $(DOWNLOAD)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+
+# An environment of its own: programs started from .venv, such as a demo, go on.
+build/release/.complete: requirements-dev.txt pyproject.toml
+	$(call environment,build/release,requirements-dev.txt)
 
 build/sbom/.complete: requirements-sbom.txt
 	$(PYTHON) -m venv --clear build/sbom

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -303,6 +304,14 @@ def test_the_workflow_runs_the_same_command_and_no_program_of_others_by_a_name_t
     assert all(f"$(if $({variable})," in makefile for variable in variables)
     for tool in ("COSIGN", "ORAS"):
         assert re.search(r"@v\d+\.\d+\.\d+$", workflow["jobs"]["release"]["env"][tool])
+
+
+def test_a_release_leaves_the_environment_of_running_programs_alone() -> None:
+    commands = subprocess.run(
+        ("make", "-n", "-B", "release"), cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "build/release/bin/python -m release" in commands
+    assert ".venv" not in commands
 
 
 _REGISTRIES = re.compile(
