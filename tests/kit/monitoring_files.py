@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from agent.controller_manager.metrics import GardenCollector
-from agent.gardenlet import metrics as gardenlet_metrics
+from agent.gardenlet.common import metrics as gardenlet_metrics
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
 from agent.resource_manager.csr_approver.reconcile import csr_approver_decisions_total
 from agent.resource_manager.garbage_collector import objects_total
