@@ -22,7 +22,7 @@ from kube.validation import (
 from webhooks.garden.common.amounts import share_problem
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import WORKERLESS, WORKERS, Pool, kubernetes_version, pools_of, workers_of
+from webhooks.garden.shoot_spec.fields import WORKERLESS, WORKERS, Pool, kubernetes_version, pools_of, workers_of
 
 _RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """Taint of nodes until their critical components are ready."""

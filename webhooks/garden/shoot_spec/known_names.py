@@ -9,7 +9,7 @@ from kube.paths import at
 from kube.validation import FieldError, forbidden, invalid
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import kubernetes_version, own_version, pools_of, workers_of
+from webhooks.garden.shoot_spec.fields import kubernetes_version, own_version, pools_of, workers_of
 
 _RUNTIME_CONFIG = "spec.kubernetes.kubeAPIServer.runtimeConfig"
 _ALL_APIS = frozenset({"api/all", "api/ga", "api/beta", "api/alpha"})

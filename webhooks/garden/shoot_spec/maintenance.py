@@ -18,7 +18,7 @@ from kube.paths import at
 from kube.validation import FieldError, duplicate, forbidden, invalid, required
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import encrypted_resources, is_to_hibernate, status
+from webhooks.garden.shoot_spec.fields import encrypted_resources, is_to_hibernate, status
 
 _WINDOW = "spec.maintenance.timeWindow"
 _SCHEDULES = "spec.hibernation.schedules"

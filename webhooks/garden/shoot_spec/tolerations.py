@@ -12,7 +12,7 @@ from webhooks.garden.common import tolerations
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.tolerations import pair
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import project_of
+from webhooks.garden.shoot_spec.fields import project_of
 from webhooks.rules.shapes import items
 
 _PATH = "spec.tolerations"

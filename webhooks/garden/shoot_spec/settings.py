@@ -23,7 +23,7 @@ from kube.validation import (
 from webhooks.garden.common.amounts import duration_errors
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import (
+from webhooks.garden.shoot_spec.fields import (
     encrypted_resources,
     is_to_hibernate,
     kubernetes_version,
@@ -33,7 +33,7 @@ from webhooks.garden.kinds.shoot.fields import (
     status,
     workers_of,
 )
-from webhooks.garden.kinds.shoot.workers import taint_key_errors
+from webhooks.garden.shoot_spec.workers import taint_key_errors
 
 LONGEST_NAMES = 21
 _HOUR = 3600.0

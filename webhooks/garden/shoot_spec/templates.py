@@ -13,7 +13,7 @@ from kube.paths import at, mapping_at
 from kube.validation import invalid
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot import (
+from webhooks.garden.shoot_spec import (
     defaults,
     dns,
     files,
@@ -25,7 +25,7 @@ from webhooks.garden.kinds.shoot import (
     tolerations,
     workers,
 )
-from webhooks.garden.kinds.shoot.fields import project_name
+from webhooks.garden.shoot_spec.fields import project_name
 
 SPEC_CHECKS = (
     settings.general_errors,

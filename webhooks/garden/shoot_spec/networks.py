@@ -21,7 +21,7 @@ from kube.paths import at, mapping_at
 from kube.validation import invalid, required
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import ip_families, workers_of
+from webhooks.garden.shoot_spec.fields import ip_families, workers_of
 from webhooks.rules.shapes import child
 
 _FIELDS = ("nodes", "pods", "services")

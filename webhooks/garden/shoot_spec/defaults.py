@@ -13,7 +13,7 @@ from kube.objects import Object, mapping, text
 from kube.paths import at
 from webhooks.garden.common.tolerations import tolerate_protection
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import PODS_OF_KUBELET, ip_families, kubernetes_version, workers_of
+from webhooks.garden.shoot_spec.fields import PODS_OF_KUBELET, ip_families, kubernetes_version, workers_of
 from webhooks.generic import copied
 from webhooks.rules.shapes import child, items
 

@@ -24,7 +24,7 @@ from kube.validation import FieldError, duplicate, forbidden, invalid, invalid_f
 from webhooks.garden.common.domains import default_domains, internal_domain
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import project_name, seed_name
+from webhooks.garden.shoot_spec.fields import project_name, seed_name
 from webhooks.rules.shapes import child
 
 _DOMAIN, _PROVIDERS = "spec.dns.domain", "spec.dns.providers"

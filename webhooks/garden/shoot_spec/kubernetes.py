@@ -13,7 +13,7 @@ from kube.validation import FieldError, forbidden, invalid, not_supported
 from webhooks.garden.common.amounts import duration_errors, share_problem
 from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import VERSION, kubernetes_version, own_version, pools_of, stored_pools
+from webhooks.garden.shoot_spec.fields import VERSION, kubernetes_version, own_version, pools_of, stored_pools
 
 
 def versions(write: Write) -> Iterator[Finding]:
