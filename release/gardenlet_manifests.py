@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent.gardenlet.charts.program import found
+from agent.gardenlet.common.charts.program import found
 
 PROJECT = Path(__file__).resolve().parents[1]
-CHART = PROJECT / "agent" / "gardenlet" / "gardenlet_installation" / "chart"
+CHART = PROJECT / "agent" / "gardenlet" / "managed_seeds" / "installation" / "chart"
 FILES: Mapping[str, str] = {
     "gardenlet.yaml": "base/gardenlet/gardenlet.yaml",
     "leader-election.yaml": "base/gardenlet/leader-election.yaml",
@@ -21,7 +21,7 @@ FILES: Mapping[str, str] = {
     "role.yaml": "instances/gardenlet/role.yaml",
 }
 """Files by the template, with paths below `manifests`."""
-_HEAD = "# Written by `make manifests` from the chart in agent/gardenlet/gardenlet_installation/chart.\n"
+_HEAD = "# Written by `make manifests` from the chart in agent/gardenlet/managed_seeds/installation/chart.\n"
 _SOURCE = re.compile(r"^---\n# Source: gardenlet/templates/(.*)\n", re.MULTILINE)
 _NAMESPACE = "garden"
 _OF_HELM = re.compile(

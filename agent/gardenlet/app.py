@@ -15,17 +15,17 @@ import structlog
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.rotation import GARDEN, Rotation
+from agent.gardenlet.common.health import HealthState
+from agent.gardenlet.common.identity import gardener
+from agent.gardenlet.common.image_overwrites import Overwrites, overwrites, overwritten
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.common.metrics import Collectors
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.context import Context
 from agent.gardenlet.controllers import CONTROLLERS
+from agent.gardenlet.flow.page import flow_page
+from agent.gardenlet.flow.previews import Previews
 from agent.gardenlet.flow.record import FlowRecords
-from agent.gardenlet.flow_page import flow_page
-from agent.gardenlet.health import HealthState
-from agent.gardenlet.identity import gardener
-from agent.gardenlet.image_overwrites import Overwrites, overwrites, overwritten
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
-from agent.gardenlet.metrics import Collectors
-from agent.gardenlet.previews import Previews
-from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.table import Declare
 from components.registry import images_of_workers
 from config.gardenlet.schema import GardenletConfiguration

@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from agent.gardenlet.common.health import HealthState
+from agent.gardenlet.common.image_overwrites import Overwrites
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.common.metrics import Collectors
+from agent.gardenlet.common.shoot_clusters import ShootClusters
+from agent.gardenlet.flow.previews import Previews
 from agent.gardenlet.flow.record import FlowRecords
-from agent.gardenlet.health import HealthState
-from agent.gardenlet.image_overwrites import Overwrites
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
-from agent.gardenlet.metrics import Collectors
-from agent.gardenlet.previews import Previews
-from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.schema import GardenletConfiguration
 from gardenapi.api import GardenApi
 from gardener.garden.seeds import summed_up

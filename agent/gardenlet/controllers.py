@@ -7,16 +7,22 @@ from config.gardenlet.schema import GardenletConfiguration
 CONTROLLERS = Table[GardenletConfiguration, Context](
     "agent.gardenlet",
     {
-        "backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
-        "backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
-        "bastion": lambda config: config.controllers.bastion.enabled,
-        "controller_installation.care": lambda config: config.controllers.controller_installation_care.enabled,
-        "controller_installation.install.controller": lambda config: config.controllers.controller_installation.enabled,
-        "controller_installation.required": lambda config: config.controllers.controller_installation_required.enabled,
-        "self_upgrade.creation": lambda config: config.controllers.gardenlet.enabled,
-        "self_upgrade.controller": lambda config: config.controllers.gardenlet.enabled,
-        "managed_seed.controller": lambda config: config.controllers.managed_seed.enabled,
-        "network_policy.controller": lambda config: config.controllers.network_policy.enabled,
+        "extensions.backup_bucket.controller": lambda config: config.controllers.backup_bucket.enabled,
+        "extensions.backup_entry.controller": lambda config: config.controllers.backup_entry.enabled,
+        "extensions.bastion": lambda config: config.controllers.bastion.enabled,
+        "extensions.controller_installation.care": lambda config: (
+            config.controllers.controller_installation_care.enabled
+        ),
+        "extensions.controller_installation.install.controller": lambda config: (
+            config.controllers.controller_installation.enabled
+        ),
+        "extensions.controller_installation.required": lambda config: (
+            config.controllers.controller_installation_required.enabled
+        ),
+        "managed_seeds.self_upgrade.creation": lambda config: config.controllers.gardenlet.enabled,
+        "managed_seeds.self_upgrade.controller": lambda config: config.controllers.gardenlet.enabled,
+        "managed_seeds.main.controller": lambda config: config.controllers.managed_seed.enabled,
+        "seed.network_policy.controller": lambda config: config.controllers.network_policy.enabled,
         "seed.care.controller": lambda config: config.controllers.seed_care.enabled,
         "seed.main.controller": lambda config: config.controllers.seed.enabled,
         "seed.lease": lambda config: config.controllers.seed.enabled,
@@ -25,9 +31,11 @@ CONTROLLERS = Table[GardenletConfiguration, Context](
         "shoot.state.controller": lambda config: (
             config.controllers.shoot_state.enabled and config.controllers.shoot_state.concurrent_syncs > 0
         ),
-        "token_requestor": lambda config: config.controllers.token_requestor.enabled,
-        "vpa_eviction_requirements.controller": lambda config: config.controllers.vpa_eviction_requirements.enabled,
-        "workload_identity_tokens.controller": lambda config: (
+        "tokens.token_requestor": lambda config: config.controllers.token_requestor.enabled,
+        "seed.vpa_eviction_requirements.controller": lambda config: (
+            config.controllers.vpa_eviction_requirements.enabled
+        ),
+        "tokens.workload_identities.controller": lambda config: (
             config.controllers.token_requestor_workload_identity.enabled
         ),
     },

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from agent.gardenlet.charts import program as helm
+from agent.gardenlet.common.charts import program as helm
 from devcluster.demo.clusters import ROSE, ClusterScenes
 from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.gardenlet import GardenletScenes

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.gardenlet.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
+from agent.gardenlet.common.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
 from config import gardenlet, resource_manager
 from gardener.tenant_files import UnusableFile
 from gardener.tenant_files.kubeconfigs import kubeconfig

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.backup_entry.controller import declare as backup_entries
+from agent.gardenlet.extensions.backup_entry.controller import declare as backup_entries
 from agent.gardenlet.shoot.care.controller import declare as care
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers

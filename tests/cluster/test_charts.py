@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.charts import program as running
-from agent.gardenlet.charts.helm import LIMITS, ChartError, Helm, Release
-from agent.gardenlet.charts.program import HelmError
+from agent.gardenlet.common.charts import program as running
+from agent.gardenlet.common.charts.helm import LIMITS, ChartError, Helm, Release
+from agent.gardenlet.common.charts.program import HelmError
 from kit.chart_archives import packed
 from localprocesses.helm_program import find_or_build
 

@@ -12,10 +12,10 @@ import orjson
 import pytest
 from aiohttp import web
 
-from agent.gardenlet.charts import registry as fetching
-from agent.gardenlet.charts.program import MIB
-from agent.gardenlet.charts.registry import LIMITS, Registry
-from agent.gardenlet.charts.rules.registries import RegistryError, reference
+from agent.gardenlet.common.charts import registry as fetching
+from agent.gardenlet.common.charts.program import MIB
+from agent.gardenlet.common.charts.registry import LIMITS, Registry
+from agent.gardenlet.common.charts.rules.registries import RegistryError, reference
 from kit.chart_archives import packed
 from kit.chart_registry import FakeRegistry, basic, digest_of, proxy_to
 from kit.eventually import soon

@@ -10,8 +10,8 @@ from agent.controller_manager.seed.secrets import declare as secrets
 from agent.controller_manager.shoot.maintenance import declare as maintenance
 from agent.controller_manager.shoot.quota import declare as quota
 from agent.controller_manager.shoot.reference import declare as reference
+from agent.gardenlet.common.views import SEEDS_VIEW
 from agent.gardenlet.shoot.main.departure import Departures
-from agent.gardenlet.views import SEEDS_VIEW
 from gardenapi.api import recognized
 from gardener import keys
 from gardener.api.garden import (

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.backup_bucket import reconcile as bucket_reconcile
-from agent.gardenlet.backup_bucket.controller import declare as buckets
-from agent.gardenlet.backup_entry import reconcile as entry_reconcile
-from agent.gardenlet.backup_entry.controller import declare as entries
-from agent.gardenlet.backups import Credentials
-from agent.gardenlet.extension_objects.kinds import BACKUP_BUCKET
-from agent.gardenlet.extension_objects.mirroring import manifest
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
-from agent.gardenlet.extension_objects.questions import Question
+from agent.gardenlet.common.extension_objects.kinds import BACKUP_BUCKET
+from agent.gardenlet.common.extension_objects.mirroring import manifest
+from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.common.extension_objects.questions import Question
+from agent.gardenlet.extensions.backup_bucket import reconcile as bucket_reconcile
+from agent.gardenlet.extensions.backup_bucket.controller import declare as buckets
+from agent.gardenlet.extensions.backup_entry import reconcile as entry_reconcile
+from agent.gardenlet.extensions.backup_entry.controller import declare as entries
+from agent.gardenlet.extensions.backups import Credentials
 from config.gardenlet.controllers import BackupEntry, Controllers
 from devcluster.testing.faults import Rule, WatchEnd, unavailable
 from gardener import keys

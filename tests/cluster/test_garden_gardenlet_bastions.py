@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.gardenlet import bastion as bastion_module
-from agent.gardenlet.bastion import READY, declare
+from agent.gardenlet.extensions import bastion as bastion_module
+from agent.gardenlet.extensions.bastion import READY, declare
 from agent.gardenlet.shoot.main.tasks import infrastructure
 from gardener import keys
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS

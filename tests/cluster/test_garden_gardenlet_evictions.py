@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.vpa_eviction_requirements.controller import declare
-from agent.gardenlet.vpa_eviction_requirements.rules.requirements import IN_WINDOW_ONLY, NEVER, ONLY_MORE
+from agent.gardenlet.seed.vpa_eviction_requirements.controller import declare
+from agent.gardenlet.seed.vpa_eviction_requirements.rules.requirements import IN_WINDOW_ONLY, NEVER, ONLY_MORE
 from gardener import keys
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
 from kit.eventually import soon

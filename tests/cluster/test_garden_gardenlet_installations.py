@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.charts.helm import Helm, Release
-from agent.gardenlet.charts.rules.output import Manifest
+from agent.gardenlet.common.charts.helm import Helm, Release
+from agent.gardenlet.common.charts.rules.output import Manifest
 from agent.gardenlet.context import Context
-from agent.gardenlet.controller_installation.install.controller import declare_with
+from agent.gardenlet.extensions.controller_installation.install.controller import declare_with
 from gardener import conditions, keys
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from agent.gardenlet.controller_installation.care import declare as care
-from agent.gardenlet.controller_installation.required import declare as required
+from agent.gardenlet.extensions.controller_installation.care import declare as care
+from agent.gardenlet.extensions.controller_installation.required import declare as required
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.network_policy.controller import declare
-from agent.gardenlet.network_policy.reconcile import NOT_MANAGED
+from agent.gardenlet.seed.network_policy.controller import declare
+from agent.gardenlet.seed.network_policy.reconcile import NOT_MANAGED
 from config.gardenlet.controllers import Controllers, NetworkPolicy
 from config.shared import LabelSelector
 from gardener import keys

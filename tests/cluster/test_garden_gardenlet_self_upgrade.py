@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 import yaml
 
-from agent.gardenlet.gardenlet_installation.own_chart import archive as own_archive
-from agent.gardenlet.self_upgrade import creation
+from agent.gardenlet.managed_seeds.installation.own_chart import archive as own_archive
+from agent.gardenlet.managed_seeds.self_upgrade import creation
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from kit.chart_archives import archive

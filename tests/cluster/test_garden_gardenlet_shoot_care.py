@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import structlog
 
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.care.rules.remediation import MOST_REVERSALS
 from agent.gardenlet.shoot.state import controller as saver
-from agent.gardenlet.shoot_clusters import ShootClusters
 from config.gardenlet.controllers import Controllers, ShootCare
 from devcluster.testing.faults import Rule, Silence, internal_error
 from devcluster.testing.proxy import FaultProxy

@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from agent.gardenlet import token_requestor
 from agent.gardenlet.context import Context
-from agent.gardenlet.workload_identity_tokens import controller as workload_identities
-from agent.gardenlet.workload_identity_tokens.reconcile import AWAY_SECONDS
+from agent.gardenlet.tokens import token_requestor
+from agent.gardenlet.tokens.workload_identities import controller as workload_identities
+from agent.gardenlet.tokens.workload_identities.reconcile import AWAY_SECONDS
 from config.gardenlet.controllers import Controllers, WorkloadIdentityTokens
 from devcluster.testing.faults import STRANGERS, Answer, Delay, Foreign, Rule, Truncated
 from devcluster.testing.proxy import FaultProxy

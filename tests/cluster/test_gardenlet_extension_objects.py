@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind
-from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
-from agent.gardenlet.extension_objects.questions import Question
-from agent.gardenlet.shoot_states.rules.contents import Left
+from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.common.extension_objects.kinds import Kind
+from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from agent.gardenlet.common.extension_objects.questions import Question
+from agent.gardenlet.common.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys

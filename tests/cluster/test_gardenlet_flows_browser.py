@@ -9,8 +9,8 @@ from aiohttp.test_utils import make_mocked_request
 from playwright.sync_api import Browser, Page, Route, expect
 
 from agent.gardenlet.flow.graph import Graph, Task
+from agent.gardenlet.flow.page.handler import answer
 from agent.gardenlet.flow.record import FlowRecords, Subject
-from agent.gardenlet.flow_page.handler import answer
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import error_codes
 from gardener.flow_reports import State

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pytest
 import yaml
 
-from agent.gardenlet.secrets_manager import SecretsError, SecretsManager, restore
+from agent.gardenlet.common.secrets_manager import SecretsError, SecretsManager, restore
 from components import registry
 from components.secrets.configs import Config, Data, Given, Made
 from components.secrets.persisted import entries, secrets

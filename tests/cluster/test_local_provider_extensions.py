@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind
-from agent.gardenlet.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
-from agent.gardenlet.shoot_states.rules.contents import Left
+from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.common.extension_objects.kinds import Kind
+from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
+from agent.gardenlet.common.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from gardener.api.extensions import BACKUP_BUCKETS, BASTIONS, CLUSTERS
 from gardener.keys import OPERATION

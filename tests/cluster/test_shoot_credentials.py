@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.shoot.main.tasks import infrastructure
 from gardener import keys
 from gardener.api.garden import CREDENTIALS_BINDINGS, WORKLOAD_IDENTITIES

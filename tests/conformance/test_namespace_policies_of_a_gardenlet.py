@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.network_policy.rules.networks import SeedNetworks, ShootNetworks, endpoints_of
-from agent.gardenlet.network_policy.rules.policies import Surroundings, compute
+from agent.gardenlet.seed.network_policy.rules.networks import SeedNetworks, ShootNetworks, endpoints_of
+from agent.gardenlet.seed.network_policy.rules.policies import Surroundings, compute
 from gardener.network_policies import names_of
 from kube.objects import Object
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.gardenlet.secrets_manager import SecretsManager
+from agent.gardenlet.common.secrets_manager import SecretsManager
 from agent.gardenlet.shoot.main.controller import declare
 from components import registry
 from components.etcd import ROLES

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import pytest
 
-from agent.gardenlet.extension_objects.kinds import INFRASTRUCTURE
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
-from agent.gardenlet.shoot_states.rules.contents import Left
+from agent.gardenlet.common.extension_objects.kinds import INFRASTRUCTURE
+from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.common.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from kit.controllers import cluster_of, loops_at_work

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.network_policy.controller import declare as network_policies
-from agent.gardenlet.network_policy.reconcile import NOT_MANAGED
 from agent.gardenlet.seed.care.controller import declare as seed_care
-from agent.gardenlet.vpa_eviction_requirements.controller import declare as eviction_requirements
-from agent.gardenlet.vpa_eviction_requirements.rules.requirements import IN_WINDOW_ONLY, ONLY_MORE
+from agent.gardenlet.seed.network_policy.controller import declare as network_policies
+from agent.gardenlet.seed.network_policy.reconcile import NOT_MANAGED
+from agent.gardenlet.seed.vpa_eviction_requirements.controller import declare as eviction_requirements
+from agent.gardenlet.seed.vpa_eviction_requirements.rules.requirements import IN_WINDOW_ONLY, ONLY_MORE
 from config.gardenlet.controllers import Controllers, SeedCare
 from devcluster.testing.faults import (
     STRANGERS,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import orjson
 from aiohttp import web
 
-from agent.gardenlet.charts.rules.registries import Reference, reference
+from agent.gardenlet.common.charts.rules.registries import Reference, reference
 from kit.chart_archives import packed
 
 _LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"

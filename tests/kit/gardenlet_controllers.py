@@ -13,10 +13,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias
 
+from agent.gardenlet.common.health import HealthState
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.context import Context
-from agent.gardenlet.health import HealthState
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
-from agent.gardenlet.shoot_clusters import ShootClusters
 from components.registry import images_of_workers
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import (

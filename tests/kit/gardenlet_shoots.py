@@ -23,7 +23,7 @@ from typing import Any, Self, cast
 import pytest
 import yaml
 
-from agent.gardenlet import component_objects, shoot_clusters
+from agent.gardenlet.common import component_objects, shoot_clusters
 from agent.gardenlet.shoot.main.tasks import cleanup
 from components.secrets import configs
 from config.gardenlet.schema import SNI

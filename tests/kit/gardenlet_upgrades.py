@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from agent.gardenlet.charts.helm import Helm
-from agent.gardenlet.charts.registry import Registry
-from agent.gardenlet.gardenlet_installation.own_chart import archive
-from agent.gardenlet.self_upgrade import creation
-from agent.gardenlet.self_upgrade.controller import declare_with
+from agent.gardenlet.common.charts.helm import Helm
+from agent.gardenlet.common.charts.registry import Registry
+from agent.gardenlet.managed_seeds.installation.own_chart import archive
+from agent.gardenlet.managed_seeds.self_upgrade import creation
+from agent.gardenlet.managed_seeds.self_upgrade.controller import declare_with
 from devcluster.cluster import Cluster
 from gardener.api.garden import GARDENLETS, SEEDS
 from gardener.garden.seeds import bootstrap_token_id

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.gardenlet.charts.helm import Helm
-from agent.gardenlet.managed_seed.controller import declare_with
+from agent.gardenlet.common.charts.helm import Helm
+from agent.gardenlet.managed_seeds.main.controller import declare_with
 from config.gardenlet.controllers import Controllers, ManagedSeed
 from devcluster.cluster import Cluster
 from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS

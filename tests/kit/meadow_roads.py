@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import orjson
 
-from agent.gardenlet import shoot_clusters
+from agent.gardenlet.common import shoot_clusters
 from agent.gardenlet.flow.run import run
 from agent.gardenlet.shoot.main import reconcile
 from agent.gardenlet.shoot.main.controller import declare

@@ -18,7 +18,8 @@ from typing import Any
 import yaml
 
 from agent.controller_manager.metrics import GardenCollector
-from agent.gardenlet import metrics as gardenlet_metrics
+from agent.gardenlet.common import metrics as gardenlet_metrics
+from agent.gardenlet.flow import metrics as flow_metrics
 from agent.resource_manager.common.managed_resource_metrics import ManagedResourceCollector
 from agent.resource_manager.csr_approver.reconcile import csr_approver_decisions_total
 from agent.resource_manager.garbage_collector import objects_total
@@ -33,6 +34,7 @@ REGISTERED = (
     csr_approver_decisions_total,
     objects_total,
     gardenlet_metrics.gardenlet_cluster_reachable,
+    flow_metrics.gardenlet_flow_duration_seconds,
     scheduler_metrics.pending_shoots,
     kube_metrics.leader_election_master_status,
     kube_metrics.workqueue_depth,

@@ -16,8 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.context import Context
-from agent.gardenlet.shoot_clusters import ShootClusters
 from components import ingress_gateway
 from config.gardenlet.schema import Images
 from devcluster.cluster import Cluster

@@ -14,11 +14,11 @@ import yaml
 import agent
 import kube
 import webhooks
-from agent.gardenlet import views as gardenlet
 from agent.gardenlet.bootstrap.rotation import seen
-from agent.gardenlet.controller_installation import required
-from agent.gardenlet.controller_installation.install import deployments
-from agent.gardenlet.workload_identity_tokens.identity_secret import IdentitySecret
+from agent.gardenlet.common import views as gardenlet
+from agent.gardenlet.extensions.controller_installation import required
+from agent.gardenlet.extensions.controller_installation.install import deployments
+from agent.gardenlet.tokens.workload_identities.identity_secret import IdentitySecret
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
 from agent.resource_manager.managed_resource.source import Source
@@ -288,19 +288,21 @@ def of_the_source() -> list[View[Any]]:
 
 
 MADE_AT_WORK: dict[str, list[View[Any]]] = {
-    "agent.gardenlet.bastion: without_managed_fields": [View(SECRETS, without_managed_fields)],
+    "agent.gardenlet.extensions.bastion: without_managed_fields": [View(SECRETS, without_managed_fields)],
     "agent.gardenlet.bootstrap.rotation: seen": [View(SECRETS, seen)],
-    "agent.gardenlet.controller_installation.install.deployments: content": [
+    "agent.gardenlet.extensions.controller_installation.install.deployments: content": [
         View(CONTROLLER_DEPLOYMENTS, deployments.content)
     ],
-    "agent.gardenlet.controller_installation.required: _type_of": [required.types_view(INFRASTRUCTURES)],
-    "agent.gardenlet.self_upgrade.creation: without_managed_fields": [View(CONFIG_MAPS, without_managed_fields)],
-    "agent.gardenlet.views: without_managed_fields": [gardenlet.backup_entries_view("seed")],
+    "agent.gardenlet.extensions.controller_installation.required: _type_of": [required.types_view(INFRASTRUCTURES)],
+    "agent.gardenlet.managed_seeds.self_upgrade.creation: without_managed_fields": [
+        View(CONFIG_MAPS, without_managed_fields)
+    ],
+    "agent.gardenlet.common.views: without_managed_fields": [gardenlet.backup_entries_view("seed")],
     "kube.apply.kinds: partial(self._kept, resource)": of_managed_kinds(),
     "kube.runtime.waiting: without_managed_fields": [View(SECRETS, without_managed_fields)],
     "agent.resource_manager.managed_resource.scaling: project": [View(PODS, scaled_by_hpa), View(PODS, scaled_by_hvpa)],
     "agent.resource_manager.managed_resource.source: self._remember": of_the_source(),
-    "agent.gardenlet.workload_identity_tokens.controller: IdentitySecret.of": [View(SECRETS, IdentitySecret.of)],
+    "agent.gardenlet.tokens.workload_identities.controller: IdentitySecret.of": [View(SECRETS, IdentitySecret.of)],
     "agent.shared.network_policy.istio: GatewayPod.of": [View(PODS, istio.GatewayPod.of)],
     "agent.shared.token_requestor.watches: uid": [View(SERVICE_ACCOUNTS, uid)],
     "agent.shared.token_requestor.controller: TokenSecret.of": [View(SECRETS, TokenSecret.of)],

@@ -91,7 +91,7 @@ def test_the_programs_start_only_what_is_confined_and_make_no_code_of_data() -> 
     found = {str(path.relative_to(PROJECT)): _suspicious(path.read_text()) for path in files}
     # Itself, with a command line that no data decides; and helm, after it has given up what it does not need.
     expected = {
-        "agent/gardenlet/charts/confined.py": {"execve"},
+        "agent/gardenlet/common/charts/confined.py": {"execve"},
         "agent/resource_manager/health/evaluation.py": {"subprocess"},
     }
     assert {path: what for path, what in found.items() if what} == expected

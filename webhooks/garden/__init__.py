@@ -8,6 +8,7 @@ table in the documentation derive from the descriptor.
     lookups.py      watched kinds, and their indexes
     access.py       SubjectAccessReviews
     sizes.py        limits of object sizes
+    shoot_spec/     rules of a Shoot's spec alone, which templates of Shoots follow, too
     common/         rules that several kinds share, and the parts of all of them:
         write.py        a request as rules see it: new and old object, user, the garden
         findings.py     findings of rules, the one answer made of them, and ratcheting

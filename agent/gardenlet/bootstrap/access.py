@@ -27,7 +27,7 @@ from agent.gardenlet.bootstrap.rules.unfinished import Unfinished
 from agent.gardenlet.bootstrap.signing import ATTEMPT_SECONDS, Issued, NotSigned, certificate_for
 from agent.gardenlet.bootstrap.stored import Kubeconfig, Overtaken, content_of, of_content, of_file, store
 from agent.gardenlet.bootstrap.trust import NotVerified, opened, trusting
-from agent.gardenlet.metrics import (
+from agent.gardenlet.common.metrics import (
     gardenlet_certificate_expiration_timestamp_seconds,
     gardenlet_certificate_start_timestamp_seconds,
 )

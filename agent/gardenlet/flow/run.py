@@ -21,8 +21,8 @@ from functools import partial
 import structlog
 
 from agent.gardenlet.flow.graph import Graph, O, Snapshot, Task, TaskFailure, Walk
+from agent.gardenlet.flow.metrics import gardenlet_flow_duration_seconds, gardenlet_flow_task_duration_seconds
 from agent.gardenlet.flow.record import FlowRecords, Recording, Subject
-from agent.gardenlet.metrics import gardenlet_flow_duration_seconds, gardenlet_flow_task_duration_seconds
 from components.results import Results, only
 from gardener.flow_reports import State
 from kube.clock import format_duration

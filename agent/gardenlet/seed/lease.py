@@ -17,10 +17,10 @@ from functools import partial
 
 import structlog
 
+from agent.gardenlet.common.health import HealthState
+from agent.gardenlet.common.metrics import gardenlet_cluster_reachable
+from agent.gardenlet.common.views import SEEDS_VIEW
 from agent.gardenlet.context import Context
-from agent.gardenlet.health import HealthState
-from agent.gardenlet.metrics import gardenlet_cluster_reachable
-from agent.gardenlet.views import SEEDS_VIEW
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
 from gardener.garden.seeds import LEASE_NAMESPACE

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
-from agent.gardenlet.network_policy.controller import declare as network_policies
 from agent.gardenlet.seed.care.controller import declare as seed_care
-from agent.gardenlet.vpa_eviction_requirements.controller import declare as eviction_requirements
-from agent.gardenlet.vpa_eviction_requirements.rules.requirements import NEVER, ONLY_MORE
-from agent.gardenlet.workload_identity_tokens.controller import declare as identity_tokens
+from agent.gardenlet.seed.network_policy.controller import declare as network_policies
+from agent.gardenlet.seed.vpa_eviction_requirements.controller import declare as eviction_requirements
+from agent.gardenlet.seed.vpa_eviction_requirements.rules.requirements import NEVER, ONLY_MORE
+from agent.gardenlet.tokens.workload_identities.controller import declare as identity_tokens
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.garden import AUTHENTICATION_API, SEEDS, WORKLOAD_IDENTITIES

@@ -9,13 +9,13 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any, ClassVar
 from unittest.mock import patch
 
-from agent.gardenlet import bastion
-from agent.gardenlet.backup_bucket import reconcile as bucket_reconcile
-from agent.gardenlet.backup_bucket.controller import declare as buckets
-from agent.gardenlet.backup_entry import reconcile as entry_reconcile
-from agent.gardenlet.backup_entry.controller import declare as entries
-from agent.gardenlet.bastion import declare as bastions
 from agent.gardenlet.context import Context
+from agent.gardenlet.extensions import bastion
+from agent.gardenlet.extensions.backup_bucket import reconcile as bucket_reconcile
+from agent.gardenlet.extensions.backup_bucket.controller import declare as buckets
+from agent.gardenlet.extensions.backup_entry import reconcile as entry_reconcile
+from agent.gardenlet.extensions.backup_entry.controller import declare as entries
+from agent.gardenlet.extensions.bastion import declare as bastions
 from devcluster.cluster import Cluster
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS

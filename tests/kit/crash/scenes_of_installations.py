@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 import orjson
 
-from agent.gardenlet.controller_installation.care import declare as care
-from agent.gardenlet.controller_installation.install import reconcile
-from agent.gardenlet.controller_installation.install.controller import declare as install
-from agent.gardenlet.controller_installation.required import declare as required
+from agent.gardenlet.extensions.controller_installation.care import declare as care
+from agent.gardenlet.extensions.controller_installation.install import reconcile
+from agent.gardenlet.extensions.controller_installation.install.controller import declare as install
+from agent.gardenlet.extensions.controller_installation.required import declare as required
 from config.gardenlet.schema import GardenClientConnection
 from devcluster.cluster import Cluster
 from gardener.api.extensions import EXTENSIONS

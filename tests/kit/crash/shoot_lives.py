@@ -22,9 +22,9 @@ from unittest.mock import patch
 
 import orjson
 
-from agent.gardenlet.backup_entry.controller import declare as backup_entries
 from agent.gardenlet.bootstrap.left_over_operations import LeftOverOperations
 from agent.gardenlet.context import Context
+from agent.gardenlet.extensions.backup_entry.controller import declare as backup_entries
 from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare as shoots
 from config.gardenlet.controllers import Controllers, Shoot

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from agent.gardenlet.backup_entry import controller as backups
+from agent.gardenlet.extensions.backup_entry import controller as backups
 from agent.gardenlet.shoot.care import controller as care
 from agent.gardenlet.shoot.main import controller as shoot
 from agent.gardenlet.shoot.state import controller as saver

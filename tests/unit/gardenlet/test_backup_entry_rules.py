@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.backup_entry import rules
+from agent.gardenlet.extensions.backup_entry import rules
 from config.gardenlet.controllers import BackupEntry as Settings
 from kube.objects import Key, Object
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from agent.gardenlet.bastion import desired
+from agent.gardenlet.extensions.bastion import desired
 from kube.objects import Object
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIiHXbL4UoW6JeM4KqzqmN3fhDmoeXjv3R6jX8hAcWsn u@h"

@@ -10,7 +10,7 @@ from agent.gardenlet.bootstrap.rules.registration import (
     stays_away,
     why_again,
 )
-from agent.gardenlet.self_upgrade.creation import decoded
+from agent.gardenlet.managed_seeds.self_upgrade.creation import decoded
 from kube.objects import Object
 
 SPEC: Object = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.gardenlet.charts.rules.registries import (
+from agent.gardenlet.common.charts.rules.registries import (
     Reference,
     RegistryError,
     arguments,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.gardenlet.vpa_eviction_requirements.rules.requirements import ONLY_MORE, RestrictionError, required
+from agent.gardenlet.seed.vpa_eviction_requirements.rules.requirements import ONLY_MORE, RestrictionError, required
 from gardener import keys
 
 WINDOW = "220000+0000,230000+0000"

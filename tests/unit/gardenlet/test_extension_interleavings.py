@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.questions import Question
+from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.common.extension_objects.questions import Question
 from gardener import keys, operations
 from gardener.extension_contract import (
     Ready,

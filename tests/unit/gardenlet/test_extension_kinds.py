@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind, etcd_answer
+from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.common.extension_objects.kinds import Kind, etcd_answer
 from gardener.extension_contract import Answer, Pending, Ready, Trouble
 from kube.objects import Object
 

@@ -9,9 +9,9 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from agent.gardenlet.flow.graph import Graph, Task
+from agent.gardenlet.flow.page import flow_page
+from agent.gardenlet.flow.previews import NoPreviewError, Previews
 from agent.gardenlet.flow.record import FlowRecords, Subject
-from agent.gardenlet.flow_page import flow_page
-from agent.gardenlet.previews import NoPreviewError, Previews
 from agent.shared.pages.templates import STATIC
 from gardener import error_codes
 from gardener.difference_reports import DifferenceReport, ObjectDifference, Place, UnknownTask

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.registry import REGISTRY
 
-from agent.gardenlet.extension_objects.objects import ExtensionError
+from agent.gardenlet.common.extension_objects.objects import ExtensionError
 from agent.gardenlet.flow.graph import ONCE, Graph, Retry, Snapshot, Task
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, awaiting, run, waits_for

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.charts.helm import Helm, Release
-from agent.gardenlet.gardenlet_installation.own_chart import archive
-from agent.gardenlet.gardenlet_installation.rules import values
+from agent.gardenlet.common.charts.helm import Helm, Release
+from agent.gardenlet.managed_seeds.installation.own_chart import archive
+from agent.gardenlet.managed_seeds.installation.rules import values
 from kube.objects import Object, mapping
 from kube.yaml import Budget, load
 from localprocesses.helm_program import find_or_build

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.gardenlet.health import HealthState
+from agent.gardenlet.common.health import HealthState
 from process.probes import CheckFailed
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.gardenlet.image_overwrites import Overwrites, overwrites, overwritten
+from agent.gardenlet.common.image_overwrites import Overwrites, overwrites, overwritten
 from components.registry import images_of_workers
 from config.gardenlet import decode
 from config.gardenlet.schema import Images

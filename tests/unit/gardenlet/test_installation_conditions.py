@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.gardenlet.controller_installation.care import missing, reported
-from agent.gardenlet.controller_installation.required import provided, required
+from agent.gardenlet.extensions.controller_installation.care import missing, reported
+from agent.gardenlet.extensions.controller_installation.required import provided, required
 from kube.objects import Object
 
 

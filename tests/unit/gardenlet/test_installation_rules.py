@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.gardenlet.charts.rules.output import Manifest, error_text, manifests, not_loadable
-from agent.gardenlet.controller_installation.install import namespaces
-from agent.gardenlet.controller_installation.install.rules import access
-from agent.gardenlet.controller_installation.install.rules.access import Server
-from agent.gardenlet.controller_installation.install.rules.injection import Injection, elsewhere
-from agent.gardenlet.controller_installation.install.rules.manifests import rendered
-from agent.gardenlet.controller_installation.install.rules.values import Surroundings, merged, values
+from agent.gardenlet.common.charts.rules.output import Manifest, error_text, manifests, not_loadable
+from agent.gardenlet.extensions.controller_installation.install import namespaces
+from agent.gardenlet.extensions.controller_installation.install.rules import access
+from agent.gardenlet.extensions.controller_installation.install.rules.access import Server
+from agent.gardenlet.extensions.controller_installation.install.rules.injection import Injection, elsewhere
+from agent.gardenlet.extensions.controller_installation.install.rules.manifests import rendered
+from agent.gardenlet.extensions.controller_installation.install.rules.values import Surroundings, merged, values
 from kube.objects import Object
 from kube.paths import at
 

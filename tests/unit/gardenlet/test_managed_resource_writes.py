@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
 from kube.objects import Key, Object
 
 

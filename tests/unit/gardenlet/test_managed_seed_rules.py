@@ -8,13 +8,13 @@ import pytest
 from prometheus_client import REGISTRY
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
-from agent.gardenlet.gardenlet_installation.rules import bootstrap, values
-from agent.gardenlet.gardenlet_installation.rules.rollout import check_failure
-from agent.gardenlet.gardenlet_installation.target import is_rolled_out
-from agent.gardenlet.image_overwrites import image_of
-from agent.gardenlet.managed_seed.rollouts import Rollouts
-from agent.gardenlet.managed_seed.rules import gardenlet as rules
-from agent.gardenlet.managed_seed.rules.timing import Timing
+from agent.gardenlet.common.image_overwrites import image_of
+from agent.gardenlet.managed_seeds.installation.rules import bootstrap, values
+from agent.gardenlet.managed_seeds.installation.rules.rollout import check_failure
+from agent.gardenlet.managed_seeds.installation.target import is_rolled_out
+from agent.gardenlet.managed_seeds.main.rollouts import Rollouts
+from agent.gardenlet.managed_seeds.main.rules import gardenlet as rules
+from agent.gardenlet.managed_seeds.main.rules.timing import Timing
 from config.gardenlet import decode
 from config.gardenlet.controllers import ManagedSeed as Settings
 from gardener.api.garden import MANAGED_SEEDS

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.gardenlet.backup_bucket.reconcile import desired
-from agent.gardenlet.extension_objects.mirroring import Pauses, answers
+from agent.gardenlet.common.extension_objects.mirroring import Pauses, answers
+from agent.gardenlet.extensions.backup_bucket.reconcile import desired
 from gardener.keys import OPERATION
 from kube.objects import Key, Object
 from kube.runtime.cache import Change

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.network_policy.rules.networks import Endpoint, SeedNetworks, ShootNetworks, endpoints_of
-from agent.gardenlet.network_policy.rules.policies import PolicyError, Surroundings, compute
+from agent.gardenlet.seed.network_policy.rules.networks import Endpoint, SeedNetworks, ShootNetworks, endpoints_of
+from agent.gardenlet.seed.network_policy.rules.policies import PolicyError, Surroundings, compute
 from components import kube_apiserver
 from gardener.network_policies import (
     DENY_ALL,

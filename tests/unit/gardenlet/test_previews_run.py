@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from agent.gardenlet.dry_run.run import run_once
 from agent.gardenlet.flow.graph import Graph, Task
+from agent.gardenlet.shoot.dry_run.run import run_once
 from components.results import Results
 from gardener.difference_reports import UnknownTask
 from kube.runtime.controller import ReconcileError

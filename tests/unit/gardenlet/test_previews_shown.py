@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.dry_run.client import merge_patched
-from agent.gardenlet.dry_run.rules.bundles import bundled, differences_within, is_reference_only
-from agent.gardenlet.dry_run.rules.shown import shown
+from agent.gardenlet.shoot.dry_run.client import merge_patched
+from agent.gardenlet.shoot.dry_run.rules.bundles import bundled, differences_within, is_reference_only
+from agent.gardenlet.shoot.dry_run.rules.shown import shown
 from gardener.difference_reports import DifferenceReport, ObjectDifference, Place, UnknownTask
 from gardener.managed_resource.bundle import managed_resource
 from kube.objects import Key, Object, key

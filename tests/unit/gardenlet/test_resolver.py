@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.gardenlet.network_policy.resolver import PERIOD, Resolver, host_name
-from agent.gardenlet.network_policy.rules.networks import Endpoint
+from agent.gardenlet.seed.network_policy.resolver import PERIOD, Resolver, host_name
+from agent.gardenlet.seed.network_policy.rules.networks import Endpoint
 from kit.clock import FakeClock, settle
 
 

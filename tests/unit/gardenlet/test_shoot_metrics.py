@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
 
-from agent.gardenlet.shoot_metrics import ShootCollector
+from agent.gardenlet.common.shoot_metrics import ShootCollector
 from kube.objects import Object
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

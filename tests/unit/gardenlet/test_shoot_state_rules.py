@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.shoot.state.rules import due_in, is_savable
-from agent.gardenlet.shoot_states.rules.contents import (
+from agent.gardenlet.common.shoot_states.rules.contents import (
     Left,
     holds,
     left_for,
@@ -20,7 +19,8 @@ from agent.gardenlet.shoot_states.rules.contents import (
     state,
     without_gone,
 )
-from agent.gardenlet.shoot_states.rules.parts import LONGEST, TooLarge, divided, together
+from agent.gardenlet.common.shoot_states.rules.parts import LONGEST, TooLarge, divided, together
+from agent.gardenlet.shoot.state.rules import due_in, is_savable
 from gardener.garden.shoot_states import MOST_PARTS, names_of_parts, shoot_of_part
 from kube.clock import format_time
 from kube.objects import Object

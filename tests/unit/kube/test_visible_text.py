@@ -155,7 +155,7 @@ PACKAGES = (
 )
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
-    "agent/gardenlet/charts/confined.py",  # why helm was not started, to whoever starts it
+    "agent/gardenlet/common/charts/confined.py",  # why helm was not started, to whoever starts it
     "localprocesses/assets.py",  # how far it is
     "localprocesses/go_program.py",  # the same
     "localprocesses/local.py",  # what is waited for

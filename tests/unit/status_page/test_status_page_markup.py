@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from agent.gardenlet.flow_page import handler
+from agent.gardenlet.flow.page import handler
 from agent.resource_manager.status_page import rendering
 from agent.resource_manager.status_page.rendering import environment
 from agent.shared.pages.templates import STATIC

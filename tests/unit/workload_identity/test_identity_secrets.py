@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from agent.gardenlet.metrics import IdentityTokenCollector
-from agent.gardenlet.workload_identity_tokens.identity_secret import IdentitySecret, InvalidSecret, renew_after
-from agent.gardenlet.workload_identity_tokens.urgency import Due
+from agent.gardenlet.common.metrics import IdentityTokenCollector
+from agent.gardenlet.tokens.workload_identities.identity_secret import IdentitySecret, InvalidSecret, renew_after
+from agent.gardenlet.tokens.workload_identities.urgency import Due
 from gardener import keys
 from kit.objects import encoded
 from kube.objects import Key

@@ -29,7 +29,7 @@ from webhooks.garden.common.metadata import metadata_errors as template_metadata
 from webhooks.garden.common.references import shoots_on
 from webhooks.garden.common.seed_references import reading_rights
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot import templates
+from webhooks.garden.shoot_spec import templates
 
 _NUMBERS = len("-999")
 """Length of a suffix for which names should have room, in case replicas are replaced one after the other."""

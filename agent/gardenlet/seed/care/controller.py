@@ -7,10 +7,10 @@ a timer            of `syncPeriod`
 Everything is read from caches, so that a check costs no request, unless policies are missing.
 """
 
+from agent.gardenlet.common.views import SEEDS_VIEW
 from agent.gardenlet.context import Context
 from agent.gardenlet.seed.care.reconcile import Reconciler
 from agent.gardenlet.seed.care.stores import Components, PoliciesElsewhere
-from agent.gardenlet.views import SEEDS_VIEW
 from gardener.api.garden import SEEDS
 from gardener.conditions import SEED_SYSTEM_COMPONENTS_HEALTHY
 from kube.objects import Key, Object

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.gardenlet.managed_resource_writes import ManagedResourceWrites
-from agent.gardenlet.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy
+from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.seed.care.rules.condition import SHOWN
+from agent.gardenlet.seed.namespace_policies import NAMESPACES_VIEW, POLICIES_VIEW, ExistingPolicy
 from agent.shared.network_policy.rules.projections import Namespace
 from config.gardenlet.controllers import NetworkPolicy
 from gardener.api.kinds import MANAGED_RESOURCES

@@ -6,12 +6,12 @@ next regular pass.
 
 import structlog
 
-from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.flow.waiting import NotedWaiting
 from agent.gardenlet.seed.main import components
 from agent.gardenlet.seed.main.reconcile import FLOW_SECONDS, Reconciler
-from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, controller_installations_view
 from components.seed_registry import deployed
 from gardener.api.garden import SEEDS
 from kube.objects import Key, Object

@@ -8,7 +8,7 @@ An obsolete gateway stays while a Shoot uses it.
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from agent.gardenlet.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.common.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import SeedOperation
@@ -34,7 +34,7 @@ from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError, TerminalError
 
 if TYPE_CHECKING:
-    from agent.gardenlet.extension_objects.objects import ExtensionObjects
+    from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
     from config.gardenlet.schema import GardenletConfiguration
 
 NAME = ISTIO
@@ -256,7 +256,7 @@ async def _delete_record(operation: SeedOperation) -> None:
 
 
 def _extension_objects(operation: SeedOperation) -> "ExtensionObjects":
-    from agent.gardenlet.extension_objects.objects import ExtensionObjects
+    from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
 
     return ExtensionObjects(
         client=operation.cluster.client,

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.secrets_manager import SecretsManager
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main.rules.prerequisites import has_vertical_pod_autoscaler
 from config.gardenlet.schema import GardenletConfiguration
 from gardener import keys

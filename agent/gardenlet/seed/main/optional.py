@@ -3,7 +3,7 @@
 A component that is not selected is deleted if it was deployed before, except if another gardenlet has deployed it.
 """
 
-from agent.gardenlet.secrets_manager import GeneratedSecrets
+from agent.gardenlet.common.secrets_manager import GeneratedSecrets
 from agent.gardenlet.seed.main.operation import SeedOperation
 from components.sample import kinds_in_seed
 from components.seed_component import SeedComponent, SeedInputs

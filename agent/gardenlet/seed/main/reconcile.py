@@ -17,13 +17,13 @@ from functools import partial
 import structlog
 
 from agent.gardenlet.bootstrap.rules.registration import finalised_marker
-from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.identity import is_garden
+from agent.gardenlet.common.secrets_manager import SecretsManager
 from agent.gardenlet.flow.graph import Graph, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run
-from agent.gardenlet.identity import is_garden
-from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.seed.main import backup_bucket
 from agent.gardenlet.seed.main.flows import DELETE, RECONCILE
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation

@@ -10,12 +10,12 @@ A check costs one request to the Shoot's API server, and now and then a few list
 import random
 from collections.abc import Awaitable, Callable
 
+from agent.gardenlet.common.views import shoots_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.inside import Inspection
 from agent.gardenlet.shoot.care.reconcile import Reconciler
 from agent.gardenlet.shoot.care.stores import Stores
 from agent.gardenlet.shoot.care.webhooks import Webhooks
-from agent.gardenlet.views import shoots_view
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import is_current, is_on, last_operation, responsible_seed
 from kube.objects import Key, Object

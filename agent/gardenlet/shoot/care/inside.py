@@ -11,6 +11,7 @@ from datetime import datetime
 
 import structlog
 
+from agent.gardenlet.common.shoot_clusters import NoConnectionError, ShootClusters
 from agent.gardenlet.shoot.care import old_authority
 from agent.gardenlet.shoot.care.rules import garbage
 from agent.gardenlet.shoot.care.rules.conditions import has_workers
@@ -27,7 +28,6 @@ from agent.gardenlet.shoot.care.rules.nodes import (
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Probe
 from agent.gardenlet.shoot.care.rules.old_authority import is_checked
 from agent.gardenlet.shoot.care.webhooks import PAGE, Webhooks
-from agent.gardenlet.shoot_clusters import NoConnectionError, ShootClusters
 from gardener import keys
 from gardener.garden.shoots import operation_of
 from gardener.operations import DELETE

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot.care.inside import Inspection, probe, remove
 from agent.gardenlet.shoot.care.rules import conditions, status
 from agent.gardenlet.shoot.care.rules.constraints import constraints
 from agent.gardenlet.shoot.care.rules.garbage import is_overdue
 from agent.gardenlet.shoot.care.rules.observed import ApiServer, Inside, Observed, Part, Probe
 from agent.gardenlet.shoot.care.stores import Stores
-from agent.gardenlet.shoot_clusters import ShootClusters
 from components import kube_apiserver
 from config.gardenlet.controllers import ShootCare
 from gardener.garden.shoots import last_operation, responsible_seed

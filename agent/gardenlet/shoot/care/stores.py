@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from agent.gardenlet.common.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.care.rules.garbage import is_stale, leaving_since
 from agent.gardenlet.shoot.care.rules.nodes import Machines, machines
@@ -23,7 +24,6 @@ from agent.gardenlet.shoot.care.rules.observed import (
     of_etcd,
     of_stateful_set,
 )
-from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
 from components import kube_apiserver
 from components.secrets import labels as names
 from gardener import keys

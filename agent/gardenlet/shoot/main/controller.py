@@ -13,7 +13,8 @@ from datetime import datetime
 
 import structlog
 
-from agent.gardenlet.component_objects import ComponentObjects
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.flow.waiting import NotedWaiting
 from agent.gardenlet.shoot.main.departure import Departures
@@ -26,7 +27,6 @@ from agent.gardenlet.shoot.main.rules.seed import problem
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.tasks.force import USUAL, Patience
 from agent.gardenlet.shoot.responsibility import is_to_be_restored
-from agent.gardenlet.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from gardener import operations
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import DNS_RECORDS

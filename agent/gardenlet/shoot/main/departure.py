@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent.gardenlet.common.shoot_states.saving import forget
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.rules import moving
 from agent.gardenlet.shoot.main.tasks import migration
-from agent.gardenlet.shoot_states.saving import forget
 from gardenapi.api import GardenApi
 from gardener.api.garden import MANAGED_SEEDS
 from gardener.network_policies import GARDEN_NAMESPACE

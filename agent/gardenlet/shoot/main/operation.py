@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.extension_objects.kinds import Kind
-from agent.gardenlet.extension_objects.objects import Asked, ExtensionObjects
-from agent.gardenlet.secrets_manager import GeneratedSecrets, SecretsManager
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.extension_objects.kinds import Kind
+from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionObjects
+from agent.gardenlet.common.secrets_manager import GeneratedSecrets, SecretsManager
+from agent.gardenlet.common.shoot_clusters import ShootClusters
+from agent.gardenlet.common.shoot_states.rules.contents import left_for
 from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
-from agent.gardenlet.shoot_clusters import ShootClusters
-from agent.gardenlet.shoot_states.rules.contents import left_for
 from components.control_plane import Running
 from components.gateways import Gateway, nearest
 from components.inputs import Inputs

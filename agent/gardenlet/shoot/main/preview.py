@@ -8,15 +8,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.gardenlet.dry_run.client import ReadingClient, RecordingClient
-from agent.gardenlet.dry_run.compare import Components, recorded
-from agent.gardenlet.dry_run.components import RecordedComponents
-from agent.gardenlet.dry_run.run import run_once
-from agent.gardenlet.dry_run.secrets import NoNewSecrets
-from agent.gardenlet.dry_run.statuses import NoStatuses
-from agent.gardenlet.dry_run.waiting import NoWaiting
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
-from agent.gardenlet.previews import NoPreviewError
+from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.common.shoot_clusters import ShootClusters
+from agent.gardenlet.flow.previews import NoPreviewError
+from agent.gardenlet.shoot.dry_run.client import ReadingClient, RecordingClient
+from agent.gardenlet.shoot.dry_run.compare import Components, recorded
+from agent.gardenlet.shoot.dry_run.components import RecordedComponents
+from agent.gardenlet.shoot.dry_run.run import run_once
+from agent.gardenlet.shoot.dry_run.secrets import NoNewSecrets
+from agent.gardenlet.shoot.dry_run.statuses import NoStatuses
+from agent.gardenlet.shoot.dry_run.waiting import NoWaiting
 from agent.gardenlet.shoot.main import surroundings
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.reconcile import Reconciler
@@ -25,7 +26,6 @@ from agent.gardenlet.shoot.main.rules import status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
-from agent.gardenlet.shoot_clusters import ShootClusters
 from components.gateways import GatewayError
 from components.results import Results
 from gardener import operations

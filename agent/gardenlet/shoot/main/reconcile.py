@@ -18,13 +18,15 @@ from functools import partial
 
 import structlog
 
-from agent.gardenlet.component_objects import ComponentObjects
-from agent.gardenlet.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.common.component_objects import ComponentObjects
+from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
+from agent.gardenlet.common.secrets_manager import SecretsManager
+from agent.gardenlet.common.shoot_clusters import ShootClusters
+from agent.gardenlet.common.shoot_states.saving import saved
 from agent.gardenlet.flow.graph import Graph, O, Snapshot
 from agent.gardenlet.flow.progress import Progress
 from agent.gardenlet.flow.record import FlowRecords, Subject
 from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, run, waits_for
-from agent.gardenlet.secrets_manager import SecretsManager
 from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, surroundings
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
@@ -40,8 +42,6 @@ from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot.main.tasks.rotation import settle
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
 from agent.gardenlet.shoot.responsibility import while_on
-from agent.gardenlet.shoot_clusters import ShootClusters
-from agent.gardenlet.shoot_states.saving import saved
 from components import gateways
 from components.gateways import Gateway, GatewayError
 from components.results import Results

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent.gardenlet.common.shoot_states.rules.parts import TooLarge, divided
+from agent.gardenlet.common.shoot_states.saving import demand_any_key, living, save, saved
+from agent.gardenlet.common.views import shoots_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.shoot.state import rules
-from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided
-from agent.gardenlet.shoot_states.saving import demand_any_key, living, save, saved
-from agent.gardenlet.views import shoots_view
 from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import is_on, responsible_seed
 from gardener.network_policies import GARDEN_NAMESPACE

@@ -1,11 +1,8 @@
-"""Shoots: defaults that are not constant, choices from their cloud profile, and placement.
+"""Shoots: choices from their cloud profile, placement, and lifecycle; rules of the spec alone are in `shoot_spec`.
 
-fields.py        access to fields of a Shoot
-defaults.py      defaults that depend on other fields alone
 profile.py       versions and images from the cloud profile, and their rules
-networks.py, dns.py, seed.py, tolerations.py    placement of the cluster, and its domain names
-kubernetes.py, workers.py, maintenance.py, settings.py    fields of the spec
-templates.py     templates of Shoots, and their checks: those of the spec alone
+completion.py    the ones that a Shoot leaves open
+seed.py          placement on a Seed
 operations.py    operation annotations, tasks, forced deletion
 lifetime.py      expiration, and users who may delete it
 labels.py        labels by which extensions and Seeds find their Shoots

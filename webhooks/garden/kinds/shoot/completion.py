@@ -12,8 +12,8 @@ from gardener.garden.versions import Version, has_prefix, parse_version
 from kube.objects import Object, mapping, mappings, text
 from kube.paths import at, mapping_at, mappings_at
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import is_higher, kubelet_of, kubernetes_version, stored_pools, workers_of
 from webhooks.garden.kinds.shoot.profile import profile_of
+from webhooks.garden.shoot_spec.fields import is_higher, kubelet_of, kubernetes_version, stored_pools, workers_of
 from webhooks.rules.shapes import child
 
 _FULL = 3

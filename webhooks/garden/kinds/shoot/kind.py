@@ -18,23 +18,25 @@ from webhooks.garden.common import deletion, metadata
 from webhooks.garden.common.descriptor import Kind, Rules
 from webhooks.garden.kinds.shoot import (
     completion,
-    defaults,
-    dns,
-    files,
-    kubernetes,
     labels,
     lifetime,
-    maintenance,
-    networks,
     operations,
     profile,
     quota,
     references,
     seed,
+)
+from webhooks.garden.shoot_spec import (
+    defaults,
+    dns,
+    files,
+    kubernetes,
+    maintenance,
+    networks,
     settings,
     tolerations,
 )
-from webhooks.garden.kinds.shoot.templates import SPEC_CHECKS
+from webhooks.garden.shoot_spec.templates import SPEC_CHECKS
 
 SHOOT = Kind(
     definition=shoot.SHOOT,

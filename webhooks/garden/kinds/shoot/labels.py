@@ -23,8 +23,8 @@ from webhooks.garden.common.extensions import (
 )
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.dns import primary, providers
-from webhooks.garden.kinds.shoot.fields import Pool, image_of, pools_of, workers_of
+from webhooks.garden.shoot_spec.dns import primary, providers
+from webhooks.garden.shoot_spec.fields import Pool, image_of, pools_of, workers_of
 
 
 def set_labels(write: Write) -> None:

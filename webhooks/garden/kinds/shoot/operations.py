@@ -13,7 +13,7 @@ from webhooks.garden.common.findings import Finding
 from webhooks.garden.common.metadata import set_annotation
 from webhooks.garden.common.operations import became_truthy, operation_of, remove_operation
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import is_to_hibernate, status
+from webhooks.garden.shoot_spec.fields import is_to_hibernate, status
 
 SSH = "rotate-ssh-keypair"
 _ANY_TIME = (keys.OPERATION_RECONCILE, *TWO_STEPS, *ONE_STEP)

@@ -20,7 +20,7 @@ from kube.quantities import parse_quantity
 from kube.validation import FieldError, duplicate, forbidden, invalid, not_supported, required
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import (
+from webhooks.garden.shoot_spec.fields import (
     VERSION,
     Pool,
     image_of,

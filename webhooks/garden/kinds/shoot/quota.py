@@ -16,9 +16,9 @@ from kube.quantities import parse_quantity
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
-from webhooks.garden.kinds.shoot.fields import WORKERS, stored_pools, workers_of
 from webhooks.garden.kinds.shoot.profile import profile_of
 from webhooks.garden.kinds.shoot.references import own_binding
+from webhooks.garden.shoot_spec.fields import WORKERS, stored_pools, workers_of
 
 _METRICS = ("cpu", "gpu", "memory", "storage.standard", "storage.premium", "loadbalancer")
 _CLASSES = ("standard", "premium")

@@ -24,7 +24,7 @@ from kube.validation import forbidden, invalid
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
 from webhooks.garden.common.write import Right, Write
-from webhooks.garden.kinds.shoot.dns import providers
+from webhooks.garden.shoot_spec.dns import providers
 
 _NAMED = (
     ("secretBindingName", SECRET_BINDINGS),

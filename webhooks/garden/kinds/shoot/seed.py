@@ -30,8 +30,8 @@ from kube.validation import forbidden
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
 from webhooks.garden.common.write import Limit, Right, Write
-from webhooks.garden.kinds.shoot.fields import project_of, seed_name, status
 from webhooks.garden.kinds.shoot.profile import profile_of
+from webhooks.garden.shoot_spec.fields import project_of, seed_name, status
 
 SEED_NAME = "spec.seedName"
 _PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from agent.gardenlet.extension_objects.kinds import EXTENSION
+from agent.gardenlet.common.extension_objects.kinds import EXTENSION
 from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.shoot.main.flows.when import Leaves, any_of, awake, no_waiting
 from agent.gardenlet.shoot.main.operation import ShootOperation

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+from agent.gardenlet.common.shoot_states.saving import forget
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.cleanup import Left
-from agent.gardenlet.shoot_states.saving import forget
 from components import kube_apiserver, referenced_resources
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KubeError

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 
-from agent.gardenlet.extension_objects.kinds import ETCD
+from agent.gardenlet.common.extension_objects.kinds import ETCD
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.secrets import name_of

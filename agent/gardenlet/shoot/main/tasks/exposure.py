@@ -6,7 +6,7 @@ each Shoot has its own load balancer.
 
 import base64
 
-from agent.gardenlet.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.common.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
-from agent.gardenlet.extension_objects.kinds import EXTENSION, Kind
+from agent.gardenlet.common.extension_objects.kinds import EXTENSION, Kind
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.rules.extensions import Extension, Stage, wanted

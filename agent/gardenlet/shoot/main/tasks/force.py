@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.gardenlet.extension_objects.kinds import OF_SHOOTS, Kind
+from agent.gardenlet.common.extension_objects.kinds import OF_SHOOTS, Kind
+from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import cluster_objects
-from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import ALL_EXTENSIONS, BACKUP_BUCKETS, BACKUP_ENTRIES

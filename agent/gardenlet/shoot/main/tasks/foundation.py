@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable
 from ipaddress import ip_network
 
-from agent.gardenlet.secrets_manager import UseOfOld
+from agent.gardenlet.common.secrets_manager import UseOfOld
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import CLUSTER

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator
 from dataclasses import replace
 
-from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.common.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation

@@ -7,8 +7,11 @@ import asyncio
 from contextlib import suppress
 from datetime import datetime
 
-from agent.gardenlet.extension_objects import kinds
-from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.common.extension_objects.kinds import Kind
+from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone
+from agent.gardenlet.common.shoot_states.rules.parts import TooLarge, divided, together
+from agent.gardenlet.common.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -16,9 +19,6 @@ from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
 from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
-from agent.gardenlet.shoot_states.rules.contents import holds, merged, without_gone
-from agent.gardenlet.shoot_states.rules.parts import TooLarge, divided, together
-from agent.gardenlet.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from components import shoot_backup_entry
 from gardener import keys, operations
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agent.gardenlet.extension_objects.kinds import Kind
+from agent.gardenlet.common.extension_objects.kinds import Kind
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
 from agent.gardenlet.shoot.main.tasks.components import known

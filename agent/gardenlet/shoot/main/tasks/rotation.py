@@ -9,7 +9,7 @@ All clients of servers trust both authorities in between, including backups and 
 
 import asyncio
 
-from agent.gardenlet.extension_objects.kinds import ETCD
+from agent.gardenlet.common.extension_objects.kinds import ETCD
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.rotation import SERVERS_BY_CURRENT
 from agent.gardenlet.shoot.main.tasks import components, control_plane, foundation, shoot_objects

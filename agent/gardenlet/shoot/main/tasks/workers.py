@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agent.gardenlet.extension_objects import kinds
+from agent.gardenlet.common.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import results
 from agent.gardenlet.shoot.main.operation import ShootOperation

@@ -1,0 +1,1 @@
+"""Code that several controllers of the gardenlet share; it knows none of them."""

@@ -1,0 +1,1 @@
+"""Extensions of the own Seed: their installation, and the objects of backups and bastions that they serve."""
