@@ -60,7 +60,7 @@ def _path_of(row: Row) -> str:
 
 
 _environment = templates.environment(
-    Path(__file__).parent / "templates", flow_pictures.TEMPLATES, server="Garden", files=""
+    Path(__file__).parent / "templates", flow_pictures.TEMPLATES, server="Garden", files="static"
 )
 _environment.globals |= {**flow_pictures.GLOBALS, "state_looks": _LOOKS, "level_looks": _LEVELS, "path_of": _path_of}
 
@@ -88,7 +88,8 @@ class Page:
     overview: Overview
 
     async def __call__(self, request: web.BaseRequest) -> web.Response:
-        if (first := templates.answer_first(request, request.path, on_loopback=True)) is not None:
+        static = request.path.removeprefix(f"/{self.token}/static")
+        if (first := templates.answer_first(request, static, on_loopback=True)) is not None:
             return first
         _, token, *parts = request.rel_url.raw_path.split("/")
         if not hmac.compare_digest(token.encode(), self.token.encode()):
