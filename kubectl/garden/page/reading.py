@@ -77,13 +77,15 @@ class Overview:
                 yield page
         except KindNotServed:
             return
-        except Forbidden as error:
+        except Forbidden:
+            kind = f"{plural(resource.kind)}{where}"
             if not resource.namespaced:
-                notes.append(f"You may not list {plural(resource.kind)}{where}: {error}")
+                notes.append(f"You may not list {kind}.")
                 return
-            notes.append(
-                f"You may not list {plural(resource.kind)}{where} in all namespaces; those in {self.namespace} are "
-                "shown. Choose another namespace by --namespace."
-            )
-            async for page in client.pages(resource, Selection(namespace=self.namespace)):
-                yield page
+            try:
+                async for page in client.pages(resource, Selection(namespace=self.namespace)):
+                    yield page
+                seen = f"only those in {self.namespace} are shown"
+            except Forbidden:
+                seen = f"nor in {self.namespace}"
+            notes.append(f"You may not list {kind} in all namespaces, {seen}; choose a namespace by --namespace.")

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.shoots import FAILED, SUCCEEDED, is_current, last_errors, last_operation
 from gardener.overview.states import ResourceState, brief, message_of, state_of
-from gardener.responsibility import is_ignored
-from kube.objects import Key, Object, is_deleting, key, mappings, metadata, text
+from kube.objects import Key, Object, annotations, is_deleting, is_truthy, key, mappings, metadata, text
 from kube.paths import at
 from kube.resources import Resource
 from process.pages.paging import Page, page_of, paged, terms_of
@@ -62,8 +62,8 @@ def _state_and_message(resource: Resource, obj: Object) -> tuple[ResourceState, 
         return ResourceState.FAILED, f"{progress}: {'; '.join(filter(None, errors))}" if any(errors) else description
     if is_deleting(obj):
         return ResourceState.DELETING, description
-    if is_ignored(obj):
-        return ResourceState.SUSPENDED, "ignored because of an annotation"
+    if is_truthy(annotations(obj).get(keys.SHOOT_IGNORE)):
+        return ResourceState.SUSPENDED, f"ignored because of the annotation {keys.SHOOT_IGNORE}"
     state, message = _worst_condition(obj)
     if state is ResourceState.UNHEALTHY:
         return state, message
