@@ -66,6 +66,7 @@ class Session:
     source: Cluster
     target: Cluster
     namespace: str
+    where: Where = Where()
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
@@ -163,12 +164,15 @@ async def open_session(where: Where) -> AsyncIterator[Session]:
         raise UserError("--as-group needs a user", hint="name one by --as")
     file, context = chosen_kubeconfig(where)
     async with contextlib.AsyncExitStack() as stack:
-        source = await _cluster(stack, where, file, context.name)
-        target = source if where.target is None else await _cluster(stack, where, where.target, None)
-        yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE)
+        source = await open_cluster(stack, where, file, context.name)
+        target = source if where.target is None else await open_cluster(stack, where, where.target)
+        yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE, where)
 
 
-async def _cluster(stack: contextlib.AsyncExitStack, where: Where, file: Path, context: str | None) -> Cluster:
+async def open_cluster(
+    stack: contextlib.AsyncExitStack, where: Where, file: Path, context: str | None = None
+) -> Cluster:
+    """Cluster of a kubeconfig, as the user in `where`."""
     connection = load_kubeconfig(file, context=context, trusted=True)
     transport = await stack.enter_async_context(PlainTransport(connection))
     client = Client(transport, user_agent=_USER_AGENT)

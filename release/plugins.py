@@ -184,7 +184,8 @@ def _freeze(source: Path, program: Path) -> None:
         excluded = [f"--exclude-module={module}" for module in _NOT_NEEDED]
         where = [f"--distpath={program.parent}", f"--workpath={directory}", f"--specpath={directory}"]
         command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level=ERROR", "--onefile", "--strip"]
-        command += [f"--name={program.name}", "--collect-submodules=kubectl", "--collect-data=gardener"]
+        command += [f"--name={program.name}", "--collect-submodules=kubectl"]
+        command += [f"--collect-data={package}" for package in ("gardener", "kubectl", "process")]
         command += [f"--copy-metadata={DISTRIBUTION}"]  # has the version
         _run([*command, *excluded, *where, str(script)], source)
 

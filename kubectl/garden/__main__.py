@@ -8,6 +8,7 @@ COMMANDS = {
     "why": "Explain why an object waits or fails, and show the next steps.",
     "flow": "Show the tasks of the running or last flow of a Shoot or Seed, over time.",
     "diff": "Show the changes of the next reconciliation of a Shoot.",
+    "page": "Show Shoots, Seeds and ManagedResources in a browser, problems first.",
     "kubeconfig": "Create a short-lived kubeconfig for a Shoot.",
 }
 

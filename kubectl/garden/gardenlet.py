@@ -78,7 +78,7 @@ class Gardenlet:
 async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Gardenlet]:
     """Gardenlet at the address, else the leader in the cluster of the seed. Raises UserError, KubeError."""
     if not url:
-        yield await _in_cluster(session.target.client)
+        yield await gardenlet_in(session.target.client)
         return
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.netloc or parts.query or parts.fragment:
@@ -88,8 +88,8 @@ async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Garde
         yield Gardenlet(Client(transport, user_agent=_USER_AGENT))
 
 
-async def _in_cluster(client: Client) -> Gardenlet:
-    """Leader in a cluster, through its API server. Raises UserError, KubeError."""
+async def gardenlet_in(client: Client) -> Gardenlet:
+    """Leader in the cluster of a seed, through its API server. Raises UserError, KubeError."""
     pod = await _leader(client)
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     return Gardenlet(client, f"/api/v1/namespaces/{namespace}/pods/{name}:{_port(pod)}/proxy")

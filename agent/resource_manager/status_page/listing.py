@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
@@ -12,14 +12,11 @@ from gardener.overview.objects import short_name
 from gardener.overview.states import ResourceState, StateFilter, brief, message_of, object_count, state_of, status_of
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, key
+from process.pages.paging import Page, page_of, paged, terms_of
 
-T = TypeVar("T")
-
-PAGE = 100
 BY_STATE = "state"
 """Order with problems at the top."""
 _LONGEST_TEXT = 200
-_TERMS = 8
 _CHOICES = 300
 """Number of namespaces and classes that are offered; any other can be requested as well."""
 _SEVERITY = {
@@ -69,27 +66,6 @@ def row_of(managed_resource: Object) -> Row:
     )
 
 
-# --- pages
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    items: Sequence[T]
-    number: int
-    last: int
-    first_item: int
-    """Counted from 1; 0 if there is none."""
-    total: int
-
-
-def paged(items: Sequence[T], number: int) -> Page[T]:
-    """Return the page of this number, or the last one."""
-    last = max(-(-len(items) // PAGE), 1)
-    number = min(number, last)
-    start = (number - 1) * PAGE
-    return Page(items[start : start + PAGE], number, last, start + 1 if items else 0, len(items))
-
-
 # --- queries
 
 
@@ -132,15 +108,6 @@ class Query:
     @property
     def terms(self) -> Sequence[str]:
         return terms_of(self.text)
-
-
-def page_of(parameters: Mapping[str, str]) -> int:
-    text = parameters.get("page", "")
-    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 7 else 1
-
-
-def terms_of(text: str) -> Sequence[str]:
-    return text.casefold().split()[:_TERMS]
 
 
 def matches(managed_resource: Object, row: Row, terms: Sequence[str]) -> bool:

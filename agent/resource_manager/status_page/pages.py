@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from agent.resource_manager.common.recent_changes import ObjectChange
 from agent.resource_manager.status_page.lister import Lister, SeenObject
-from agent.resource_manager.status_page.listing import BY_STATE, Listing, Query, page_of, paged, terms_of
-from agent.resource_manager.status_page.rendering import render, span_of
+from agent.resource_manager.status_page.listing import BY_STATE, Listing, Query
+from agent.resource_manager.status_page.rendering import render
 from gardener.managed_resource.conditions import is_observed
 from gardener.managed_resource.references import listed_in, secret_names
 from gardener.overview.hints import hints
@@ -17,6 +17,7 @@ from gardener.overview.objects import Health, Live
 from gardener.overview.states import ResourceState, StateFilter, message_of, state_of
 from gardener.responsibility import DEFAULT_CLASS, EVERY_CLASS, class_of
 from kube.objects import Key, Object, finalizers, is_truthy, key, metadata
+from process.pages.paging import page_of, paged, span_of, terms_of
 
 # --- the list of ManagedResources
 

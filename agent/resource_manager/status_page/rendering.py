@@ -1,7 +1,7 @@
 """Rendering of the status page: `templates/layout.html` has the common layout, `pieces.html` reusable parts."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,15 +10,13 @@ from jinja2 import Environment
 
 from agent.resource_manager.common.recent_changes import Action
 from agent.resource_manager.status_page.lister import Lister
-from agent.resource_manager.status_page.listing import Page
-from agent.shared.pages import templates
 from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health
 from gardener.overview.states import ResourceState
-from kube.clock import parse_time, short_duration
 from kube.objects import Key, Object
+from process.pages import templates
 
 Look = tuple[str, str]
 """A symbol and a CSS class."""
@@ -70,36 +68,10 @@ def _path_of_object(owner: Key, reference: Object) -> str:
     return f"{_path_of(owner)}/objects/{quote(key_of_reference(reference), safe='')}"
 
 
-def _moment_of(at: str | float | None) -> datetime | None:
-    """Return the time; None if there is none.
-
-    Args: at: as Kubernetes writes it, or Unix time in seconds.
-    """
-    if isinstance(at, int | float):
-        return datetime.fromtimestamp(at, UTC)
-    try:
-        return parse_time(at or "")
-    except ValueError:
-        return None
-
-
-def _age(when: datetime, now: datetime) -> str:
-    return short_duration(max((now - when).total_seconds(), 0))
-
-
-def span_of(page: Page[Any], noun: str) -> str:
-    """Return the range of a page, such as `201 to 400 of 1,000 changes`."""
-    if page.last == 1:
-        return f"{page.total:,} {noun}" + ("" if page.total == 1 else "s")
-    return f"{page.first_item:,} to {page.first_item + len(page.items) - 1:,} of {page.total:,} {noun}s"
-
-
 def _environment() -> Environment:
     made = templates.environment(Path(__file__).parent / "templates", server="Resource manager")
     made.globals |= {
-        "age": _age,
         "condition_look": _condition_look,
-        "moment_of": _moment_of,
         "path_of": _path_of,
         "path_of_object": _path_of_object,
         "component": COMPONENT.name,

@@ -11,9 +11,9 @@ from agent.resource_manager.status_page.listing import Listing, Query
 from agent.resource_manager.status_page.object_page import LiveReader, find_reference, object_page
 from agent.resource_manager.status_page.pages import ChangesQuery, changes_page, list_page, one_page
 from agent.resource_manager.status_page.rendering import render
-from agent.shared.pages import answers
-from agent.shared.pages.templates import answer_first
 from kube.objects import Key
+from process.pages import answers
+from process.pages.templates import answer_first
 from process.server import HttpServer
 
 _PORTION = 100

@@ -12,12 +12,12 @@ from agent.gardenlet.flow.graph import Graph, Task
 from agent.gardenlet.flow.page import flow_page
 from agent.gardenlet.flow.previews import NoPreviewError, Previews
 from agent.gardenlet.flow.record import FlowRecords, Subject
-from agent.shared.pages.templates import STATIC
 from gardener import error_codes
 from gardener.difference_reports import DifferenceReport, ObjectDifference, Place, UnknownTask
 from gardener.flow_reports import State
 from kube.errors import Unreachable
 from kube.objects import Key
+from process.pages.templates import STATIC
 
 SCRIPT = "<script>alert('hostile')</script>"
 SHOOT = Subject("Shoot", Key("garden-dev", "web"))

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from agent.resource_manager.status_page.listing import PAGE, Listing, Query, paged
+from agent.resource_manager.status_page.listing import Listing, Query
 from gardener.overview.states import ResourceState
 from kit.objects import conditions, managed_resource, reference
 from kube.objects import Object
+from process.pages.paging import PAGE, paged
 
 
 def managed(

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from agent.gardenlet.flow.page import handler
 from agent.resource_manager.status_page import rendering
 from agent.resource_manager.status_page.rendering import environment
-from agent.shared.pages.templates import STATIC
+from process.pages.templates import STATIC
 
 TEMPLATE = environment.from_string('<p title="{{ it }}">{{ it }}</p>')
 

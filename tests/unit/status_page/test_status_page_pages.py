@@ -16,7 +16,6 @@ from agent.resource_manager.status_page.lister import LeaderState, Lister
 from agent.resource_manager.status_page.listing import Listing, Query
 from agent.resource_manager.status_page.object_page import Listed, LiveObject, as_yaml, find_reference, object_page
 from agent.resource_manager.status_page.pages import ChangesQuery, changes_page, list_page, one_page
-from agent.shared.pages.answers import is_loopback, is_name_of_this_computer
 from config.resource_manager.schema import ResourceManagerConfiguration
 from gardener.health.findings import Finding, Reference
 from gardener.managed_resource.changes import FieldChange
@@ -25,6 +24,7 @@ from kube.objects import Key, Object
 from kube.resources import SECRETS
 from kube.runtime.cache import Store, View
 from kube.runtime.watch import Event, ListBegins, ListEnds, Present
+from process.pages.answers import is_loopback, is_name_of_this_computer
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOSTILE = "\"'><script>alert(1)</script>"

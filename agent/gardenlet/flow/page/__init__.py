@@ -13,7 +13,7 @@ from aiohttp import web
 from agent.gardenlet.flow.page.preview import preview_answer, preview_asked_for
 from agent.gardenlet.flow.previews import Previews
 from agent.gardenlet.flow.record import FlowRecords
-from agent.shared.pages.answers import is_loopback
+from process.pages.answers import is_loopback
 from process.server import Handler
 
 

@@ -1,6 +1,5 @@
 """Responses of `/flows`; see the docstring of the package."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -9,25 +8,15 @@ import orjson
 from aiohttp import web
 
 from agent.gardenlet.flow.record import FlowRecords, Flows, Subject
-from agent.shared.pages import answers, templates
-from gardener.flow_reports import FlowReport, State, bars, duration, ticks
+from gardener import flow_pictures
+from gardener.flow_reports import FlowReport
 from kube.clock import utc_now
+from process.pages import answers, templates
 
-_WIDTH = 1000
-"""Width of the picture, in units that the browser scales."""
-_LEAST = 4
-_LOOKS: Mapping[State, tuple[str, str]] = {
-    State.WAITING: ("…", "dim"),
-    State.RUNNING: ("↻", "busy"),
-    State.SUCCEEDED: ("✓", "good"),
-    State.FAILED: ("✕", "bad"),
-    State.CANCELED: ("‖", "warn"),
-    State.NOT_STARTED: ("–", "dim"),
-}
-
-environment = templates.environment(Path(__file__).parent / "templates", server="Gardenlet", files="static")
-environment.globals |= {"looks": _LOOKS, "width": _WIDTH, "ticks": ticks, "duration": duration}
-environment.globals["bars"] = lambda report: bars(report, width=_WIDTH, least=_LEAST)
+environment = templates.environment(
+    Path(__file__).parent / "templates", flow_pictures.TEMPLATES, server="Gardenlet", files="static"
+)
+environment.globals |= flow_pictures.GLOBALS
 
 
 def answer(request: web.BaseRequest, records: FlowRecords, *, on_loopback: bool) -> web.Response:

@@ -7,10 +7,10 @@ import orjson
 from aiohttp import web
 
 from agent.gardenlet.flow.previews import NoPreviewError, Previews
-from agent.shared.pages import answers
 from gardener.difference_reports import REFUSED
 from kube.errors import KubeError
 from kube.objects import Key
+from process.pages import answers
 from process.redaction import redact_text
 
 _PARTS = 5

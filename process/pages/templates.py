@@ -6,6 +6,7 @@ Style, script and icon are served by ourselves, so that browsers send no request
 """
 
 import hashlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.shared.pages import answers
-from kube.clock import format_time
+from kube.clock import format_time, parse_time, short_duration
 from kube.visible_text import TEXT, printable
+from process.pages import answers
 
 _HERE = Path(__file__).parent
 _LONGEST = 16_384
@@ -52,6 +53,23 @@ def _shortened(text: str | None, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def _moment_of(at: str | float | None) -> datetime | None:
+    """Return the time; None if there is none.
+
+    Args: at: as Kubernetes writes it, or Unix time in seconds.
+    """
+    if isinstance(at, int | float):
+        return datetime.fromtimestamp(at, UTC)
+    try:
+        return parse_time(at or "")
+    except ValueError:
+        return None
+
+
+def _age(when: datetime, now: datetime) -> str:
+    return short_duration(max((now - when).total_seconds(), 0))
+
+
 def answer_first(request: web.BaseRequest, path: str, *, on_loopback: bool) -> web.Response | None:
     """Return a refusal, or the static file at `path`; None if a page is requested."""
     if refused := answers.refusal(request, on_loopback=on_loopback):
@@ -59,16 +77,16 @@ def answer_first(request: web.BaseRequest, path: str, *, on_loopback: bool) -> w
     return answers.kept(*STATIC[path]) if path in STATIC else None
 
 
-def environment(templates: Path, *, server: str, files: str = "") -> Environment:
-    """Environment of the templates in a folder, which find the paths of static files in `static`.
+def environment(*folders: Path, server: str, files: str = "") -> Environment:
+    """Environment of the templates in folders, which find the paths of static files in `static`.
 
     Args:
-        templates: the folder.
+        folders: of the templates; `page.html` and `parts.html` are always among them.
         server: name of the program for users.
         files: location of the static files, relative to the `root` of a page.
     """
     made = Environment(
-        loader=FileSystemLoader([templates, _HERE / "templates"]),
+        loader=FileSystemLoader([*folders, _HERE / "templates"]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -78,5 +96,5 @@ def environment(templates: Path, *, server: str, files: str = "") -> Environment
     )
     made.filters |= {"shortened": _shortened, "timestamp": format_time}
     made.globals |= {"static": {name: f"{files}{path}" for name, (path, _, _) in _FILES.items()}}
-    made.globals |= {"server": server, "root": ""}
+    made.globals |= {"server": server, "root": "", "age": _age, "moment_of": _moment_of}
     return made

@@ -55,10 +55,10 @@
       if (!fresh) throw new Error("no page");
       const focused = live().contains(document.activeElement) ? document.activeElement : null;
       const path = focused && (focused.id ? `#${CSS.escape(focused.id)}` : focused.getAttribute("href"));
-      const closed = [...live().querySelectorAll("details[id]:not([open])")].map((each) => each.id);
+      const toggled = [...live().querySelectorAll("details[id]")].map(({ id, open }) => ({ id, open }));
       live().replaceWith(document.adoptNode(fresh));
       loaded = performance.now();
-      for (const id of closed) document.getElementById(id)?.removeAttribute("open");
+      for (const { id, open } of toggled) document.getElementById(id)?.toggleAttribute("open", open);
       if (path) [...live().querySelectorAll("a, summary, [tabindex]")].find(
         (each) => `#${CSS.escape(each.id)}` === path || each.getAttribute("href") === path)?.focus();
       showAges();

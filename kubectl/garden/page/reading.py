@@ -1,0 +1,91 @@
+"""Objects of the garden and of seeds, as far as the user may read them.
+
+Reads are page by page, and only rows are kept: a garden may have thousands of Shoots. All requests for the list within
+a few seconds share one read.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gardener.api.kinds import MANAGED_RESOURCES
+from kube.errors import Forbidden, KindNotServed, KubeError
+from kube.objects import Object
+from kube.resources import Resource
+from kube.runtime.client import Client, Selection
+from kubectl.garden.page.rows import KINDS, Row, row_of
+from kubectl.kinds import plural
+
+_KEEP_SECONDS = 5.0
+_READ_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    rows: Sequence[Row]
+    notes: Sequence[str]
+    """Descriptions of what could not be read."""
+
+
+@dataclass(eq=False, slots=True)
+class Overview:
+    """Reads the list.
+
+    Attributes:
+        clusters: clients by the name of the cluster: empty for the garden, else that of a Seed.
+        namespace: where objects are read if the user may not list them in all namespaces.
+    """
+
+    clusters: Mapping[str, Client]
+    namespace: str
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _last: Snapshot | None = None
+    _read_at: float = 0.0
+
+    async def snapshot(self) -> Snapshot:
+        async with self._lock:
+            if self._last is None or time.monotonic() - self._read_at > _KEEP_SECONDS:
+                self._last = await self._read()
+                self._read_at = time.monotonic()
+            return self._last
+
+    async def _read(self) -> Snapshot:
+        wanted = [("", resource) for resource in KINDS]
+        wanted += [(seed, MANAGED_RESOURCES) for seed in self.clusters if seed]
+        rows: list[Row] = []
+        notes: list[str] = []
+        await asyncio.gather(*(self._add(cluster, resource, rows, notes) for cluster, resource in wanted))
+        return Snapshot(rows, sorted(notes))
+
+    async def _add(self, cluster: str, resource: Resource, rows: list[Row], notes: list[str]) -> None:
+        where = f" of Seed {cluster}" if cluster else ""
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                async for page in self._pages(self.clusters[cluster], resource, where, notes):
+                    rows += [row_of(cluster, resource, obj) for obj in page]
+        except TimeoutError:
+            notes.append(f"{plural(resource.kind)}{where} are incomplete: no answer within {_READ_SECONDS:.0f} s.")
+        except KubeError as error:
+            notes.append(f"{plural(resource.kind)}{where} are incomplete: {error}")
+
+    async def _pages(
+        self, client: Client, resource: Resource, where: str, notes: list[str]
+    ) -> AsyncIterator[list[Object]]:
+        try:
+            async for page in client.pages(resource, Selection()):
+                yield page
+        except KindNotServed:
+            return
+        except Forbidden:
+            kind = f"{plural(resource.kind)}{where}"
+            if not resource.namespaced:
+                notes.append(f"You may not list {kind}.")
+                return
+            try:
+                async for page in client.pages(resource, Selection(namespace=self.namespace)):
+                    yield page
+                seen = f"only those in {self.namespace} are shown"
+            except Forbidden:
+                seen = f"nor in {self.namespace}"
+            notes.append(f"You may not list {kind} in all namespaces, {seen}; choose a namespace by --namespace.")
