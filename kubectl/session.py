@@ -66,6 +66,8 @@ class Session:
     source: Cluster
     target: Cluster
     namespace: str
+    given_namespace: str = ""
+    """Namespace of the flag; empty if `namespace` comes from the context."""
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
@@ -165,7 +167,8 @@ async def open_session(where: Where) -> AsyncIterator[Session]:
     async with contextlib.AsyncExitStack() as stack:
         source = await _cluster(stack, where, file, context.name)
         target = source if where.target is None else await _cluster(stack, where, where.target, None)
-        yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE)
+        namespace = where.namespace or context.namespace or _DEFAULT_NAMESPACE
+        yield Session(source, target, namespace, where.namespace or "")
 
 
 async def _cluster(stack: contextlib.AsyncExitStack, where: Where, file: Path, context: str | None) -> Cluster:

@@ -1,0 +1,322 @@
+"""Commands of `kubectl gardener` that change Shoots, wait for them and list them, on a real API server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gardener import keys
+from gardener.api.garden import PROJECTS, SHOOTS
+from kit.eventually import eventually
+from kit.garden import Garden
+from kit.garden_shoots import ShootPlace
+from kit.objects import role_binding
+from kit.objects import user as of_user
+from kube.objects import Object, annotations, is_deleting, metadata, spec
+from kube.paths import at
+from kube.resources import CLUSTER_ROLES, ROLE_BINDINGS
+from kubectl.garden.__main__ import app
+
+pytestmark = pytest.mark.timeout(600)
+
+SUCCEEDED = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "done"}
+FAILED = SUCCEEDED | {"state": "Failed", "progress": 40, "description": "no quota"}
+
+
+def run(garden: Garden, *arguments: str) -> Result:
+    environment = {"KUBECONFIG": str(garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    return CliRunner().invoke(app, arguments, prog_name="kubectl gardener", env=environment)
+
+
+@pytest.fixture
+def place(garden: Garden) -> Iterator[ShootPlace]:
+    place = ShootPlace(garden)
+    yield place
+    place.remove()
+
+
+class Shoots:
+    """Shoots of a place, and commands about them."""
+
+    def __init__(self, place: ShootPlace) -> None:
+        self.place = place
+        self.seed = place.seed()
+
+    def make(self, name: str, last: Object | None = None, **fields: Any) -> str:
+        self.place.shoot(name, seedName=self.seed, **fields)
+        if last is not None:
+            self.report(name, last)
+        return name
+
+    def report(self, name: str, last: Object, **status: Any) -> None:
+        """Write the status of a Shoot as its gardenlet does, about the present spec."""
+        now = {"lastUpdateTime": "2026-01-01T00:00:00Z"}
+        generation = metadata(self.get(name))["generation"]
+        reported = {"lastOperation": last | now, "observedGeneration": generation, "seedName": self.seed, **status}
+        self.place.patch(SHOOTS, name, {"status": reported}, status=True)
+
+    def get(self, name: str) -> Object:
+        return self.place.get(SHOOTS, name)
+
+    def run(self, *arguments: str) -> Result:
+        return run(self.place.garden, *arguments, "-n", self.place.namespace)
+
+    def done(self, *arguments: str) -> str:
+        result = self.run(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    def refused(self, *arguments: str) -> str:
+        result = self.run(*arguments)
+        assert result.exit_code == 1, result.output
+        return result.stderr
+
+
+@pytest.fixture
+def shoots(place: ShootPlace) -> Shoots:
+    return Shoots(place)
+
+
+def pending(shoot: Object) -> bool:
+    return bool(metadata(shoot)["generation"] != at(shoot, "status", "observedGeneration")
+
+
+# --- one Shoot
+
+
+def test_a_shoot_hibernates_and_wakes_up(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    assert f"✔ Shoot {shoots.place.namespace}/s: requested hibernation" in shoots.done("hibernate", "s")
+    assert at(shoots.get("s"), "spec", "hibernation", "enabled") is True
+    assert "it is to be hibernated already" in shoots.done("hibernate", "s")
+    shoots.done("wake", "s")
+    assert at(shoots.get("s"), "spec", "hibernation", "enabled") is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "last", "annotation"),
+    [
+        (("reconcile", "s"), SUCCEEDED, None),
+        (("retry", "s"), FAILED, None),
+        (("maintain", "s"), SUCCEEDED, "maintain"),
+        (("rotate", "ca", "s", "--yes"), SUCCEEDED, "rotate-ca-start"),
+    ],
+    ids=["reconcile", "retry", "maintain", "rotate"],
+)
+def test_an_operation_is_requested(
+    shoots: Shoots, arguments: tuple[str, ...], last: Object, annotation: str | None
+) -> None:
+    shoots.make("s", last)
+    shoots.done(*arguments, "--dry-run")
+    assert not annotations(shoots.get("s")).get(keys.OPERATION)
+    assert not pending(shoots.get("s"))
+    shoots.done(*arguments)
+    assert annotations(shoots.get("s")).get(keys.OPERATION) == annotation
+    assert annotation == "maintain" or pending(shoots.get("s"))
+
+
+def test_what_has_no_effect_is_explained_before_it_is_written(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.make("failed", FAILED)
+    shoots.make("young")
+    where = f"-n {shoots.place.namespace}"
+    before = shoots.get("s")
+    assert "Reconcile has succeeded, so there is nothing to retry" in shoots.refused("retry", "s")
+    refused = shoots.refused("reconcile", "failed")
+    assert "only a retry has an effect" in refused
+    assert f"then: kubectl gardener retry failed {where}" in refused
+    assert "its creation has not begun" in shoots.refused("rotate", "ca", "young", "--yes")
+    assert shoots.get("s") == before
+    shoots.done("maintain", "s")
+    assert "maintain is requested, and has not begun" in shoots.refused("reconcile", "s")
+    assert annotations(shoots.get("s"))[keys.OPERATION] == "maintain"
+
+
+def test_a_refusal_of_admission_is_the_error(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    refused = shoots.refused("rotate", "ca", "s", "--complete", "--yes")
+    assert "all credentials of rotate-ca-complete must be in phase Prepared" in refused
+    assert "admission webhook" not in refused
+    assert shoots.refused("rotate", "ca", "s", "--complete", "--dry-run").count("must be in phase Prepared") == 1
+
+
+def test_the_control_plane_moves_to_another_seed_and_back(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    other = shoots.place.seed("-b")
+    no_backup = shoots.place.seed("-c", has_backup=False)
+    assert "backup is not configured" in shoots.refused("move", "s", "--to", no_backup, "--yes")
+    assert "Seed no-such-seed not found" in shoots.refused("move", "s", "--to", "no-such-seed", "--yes")
+    assert "there is no terminal to confirm" in shoots.refused("move", "s", "--to", other)
+    shoots.done("move", "s", "--to", other, "--dry-run")
+    assert spec(shoots.get("s"))["seedName"] == shoots.seed
+    shoots.done("move", "s", "--to", other, "--yes")
+    assert spec(shoots.get("s"))["seedName"] == other
+    assert f"it moves to Seed {other} already" in shoots.done("move", "s", "--to", other, "--yes")
+    shoots.done("move", "s", "--to", shoots.seed, "--yes")
+    assert spec(shoots.get("s"))["seedName"] == shoots.seed
+
+
+def test_a_deletion_has_to_be_confirmed(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
+    refused = shoots.refused("delete", "s")
+    assert (
+        f"no terminal to confirm: This deletes for ever, with all data and backups, 1 Shoot: {shoots.place.namespace}/s"
+        in refused
+    )
+    assert "--yes" in refused
+    shoots.done("delete", "s", "--dry-run")
+    assert not is_deleting(shoots.get("s"))
+    assert keys.CONFIRM_DELETION not in annotations(shoots.get("s"))
+    shoots.done("delete", "s", "--yes")
+    assert is_deleting(shoots.get("s"))
+    assert "it is being deleted already" in shoots.done("delete", "s", "--yes")
+    assert "it is being deleted" in shoots.refused("hibernate", "s")
+
+
+# --- many Shoots
+
+
+def test_many_shoots_are_changed_and_one_failure_is_the_exit_code(shoots: Shoots) -> None:
+    for name in ("a", "b", "c"):
+        shoots.make(name, SUCCEEDED)
+    shoots.report("c", SUCCEEDED, constraints=[_not_possible()])
+    shoots.place.patch(SHOOTS, "b", {"metadata": {"labels": {"team": "x"}}})
+    assert "2 Shoots: 1 changed, 1 failed" in shoots.refused("hibernate", "b", "missing")
+    result = shoots.refused("hibernate", "--all")
+    assert "3 Shoots: 1 changed, 1 unchanged, 1 failed" in result
+    assert "a webhook blocks it" in result
+    assert [at(shoots.get(name), "spec", "hibernation", "enabled") for name in ("a", "b", "c")] == [True, True, None]
+    shoots.done("wake", "-l", "team=x")
+    assert [at(shoots.get(name), "spec", "hibernation", "enabled") for name in ("a", "b")] == [True, False]
+    of_project = run(shoots.place.garden, "wake", "--all", "--project", shoots.place.name)
+    assert "3 Shoots: 1 changed, 2 unchanged" in of_project.stderr
+    assert "no Shoot is selected" in shoots.done("wake", "-l", "team=none")
+
+
+def _not_possible() -> Object:
+    moment = "2026-01-01T00:00:00Z"
+    return {
+        "type": "HibernationPossible",
+        "status": "False",
+        "reason": "ProblematicWebhooks",
+        "message": "a webhook blocks it",
+        "lastTransitionTime": moment,
+        "lastUpdateTime": moment,
+    }
+
+
+def test_with_a_selector_shoots_that_have_not_failed_are_not_retried(shoots: Shoots) -> None:
+    shoots.make("a", SUCCEEDED)
+    shoots.make("b", FAILED)
+    text = shoots.done("retry", "--all")
+    assert "2 Shoots: 1 changed, 1 left out" in text
+    assert [pending(shoots.get(name)) for name in ("a", "b")] == [False, True]
+
+
+@pytest.mark.parametrize("arguments", [(), ("s", "--all"), ("-A",), ("s", "-A")])
+def test_shoots_are_either_named_or_selected(shoots: Shoots, arguments: tuple[str, ...]) -> None:
+    result = shoots.run("reconcile", *arguments)
+    assert result.exit_code == 2
+    assert "either names, or --all or -l LABELS" in result.stderr
+
+
+# --- waiting
+
+
+def test_waiting_ends_with_the_operation(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.done("reconcile", "s")
+    results: list[Result] = []
+    waiting = threading.Thread(target=lambda: results.append(_waited(shoots, "s")))
+    waiting.start()
+    shoots.report("s", SUCCEEDED | {"state": "Processing", "progress": 10, "description": "Deploying etcd"})
+    shoots.report("s", SUCCEEDED)
+    waiting.join(120)
+    (result,) = results
+    assert result.exit_code == 0, result.output
+    assert "Reconcile Succeeded, 100 %" in result.stderr
+
+
+def _waited(shoots: Shoots, *arguments: str) -> Result:
+    return shoots.run("wait", *arguments, "--timeout", "2m")
+
+
+def test_waiting_fails_with_the_operation_or_its_time(shoots: Shoots) -> None:
+    shoots.make("s", FAILED)
+    refused = shoots.refused("wait", "s")
+    assert "Reconcile failed: no quota" in refused
+    assert f"kubectl gardener why shoot s -n {shoots.place.namespace}" in refused
+    shoots.make("young")
+    late = shoots.refused("wait", "young", "--timeout", "1s")
+    assert f"not reached after 1 s: waits for the gardenlet of Seed {shoots.seed}" in late
+    assert "Shoot " in shoots.refused("wait", "absent")
+    assert "✔" in shoots.done("wait", "absent", "--for", "deleted")
+    assert "it is not being deleted" in shoots.refused("wait", "s", "--for", "deleted")
+
+
+def test_waiting_for_conditions(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.report("s", SUCCEEDED, constraints=[_not_possible()])
+    assert "HibernationPossible is False" in shoots.done("wait", "s", "--for", "condition=HibernationPossible=False")
+    late = shoots.refused("wait", "s", "--for", "condition=HibernationPossible", "--timeout", "1s")
+    assert "HibernationPossible is False: a webhook blocks it" in late
+    assert "'sun' is nothing to wait for" in shoots.refused("wait", "s", "--for", "sun")
+
+
+# --- the list
+
+
+def test_shoots_with_problems_are_listed_first(shoots: Shoots) -> None:
+    shoots.make("a", SUCCEEDED)
+    shoots.make("b", FAILED)
+    shoots.make("c")
+    shoots.make("d", SUCCEEDED)
+    shoots.report("d", SUCCEEDED, hibernated=True)
+    result = shoots.run("list")
+    rows = [line.split()[1:3] for line in result.stdout.splitlines()]
+    assert rows == [
+        ["NAME", "STATE"],
+        ["b", "ReconcileFailed"],
+        ["c", "Pending"],
+        ["a", "Healthy"],
+        ["d", "Hibernated"],
+    ]
+    assert "no quota" in result.stdout
+    assert "4 Shoots, 1 with problems" in result.stderr
+    named = shoots.run("list", "--problems", "-o", "name").stdout
+    assert named.splitlines() == [f"{shoots.place.namespace}/{name}" for name in ("b", "c")]
+    everywhere = json.loads(run(shoots.place.garden, "list", "-o", "json").stdout)
+    assert {metadata(each)["namespace"] for each in everywhere["items"]} >= {shoots.place.namespace}
+
+
+def test_a_member_lists_the_shoots_of_own_projects(garden: Garden, shoots: Shoots) -> None:
+    user = f"member-{shoots.place.name}"
+    shoots.make("s", SUCCEEDED)
+    other = ShootPlace(garden)
+    other.shoot("hidden", seedName=other.seed())
+    given = role_binding(
+        user,
+        of_user(user),
+        of=CLUSTER_ROLES,
+        to="gardener.cloud:system:project-member",
+        namespace=shoots.place.namespace,
+    )
+    shoots.place.create(ROLE_BINDINGS, user, **{name: given[name] for name in ("roleRef", "subjects")})
+    result = eventually(lambda: _succeeded(shoots.run("list", "--as", user)), "the role")
+    assert " s " in result.stdout
+    alone = run(garden, "list", "--as", user)
+    assert "you may not list Projects" in alone.stderr
+    garden.allow(user, "list", PROJECTS)
+    found = run(garden, "list", "--as", user)
+    assert found.exit_code == 0, found.output
+    assert [line.split()[:2] for line in found.stdout.splitlines()[1:]] == [[shoots.place.namespace, "s"]]
+    assert "you may not read the Shoots of" in found.stderr
+    other.remove()
+
+
+def _succeeded(result: Result) -> Result | None:
+    return result if result.exit_code == 0 else None
