@@ -72,7 +72,7 @@ async def whoami(kubeconfig: str, directory: Path) -> Object:
 
 @pytest.mark.parametrize(
     ("flags", "right", "group"),
-    [((), ADMIN, "system:masters"), (("--viewer",), VIEWER, "gardener.cloud:system:viewers")],
+    [(("--admin",), ADMIN, "system:masters"), ((), VIEWER, "gardener.cloud:system:viewers")],
     ids=["admin", "viewer"],
 )
 def test_the_api_server_of_the_shoot_accepts_it(
@@ -97,8 +97,8 @@ def _made(result: Result) -> Result | None:
 def test_who_has_one_right_has_not_the_other(place: ShootPlace) -> None:
     user = f"user-{place.name}"
     allowed(place, user, SHOOTS, INTERNAL_SECRETS, CONFIG_MAPS, VIEWER)
-    eventually(lambda: _made(run(place, "s", "--as", user, "--viewer")), "the rights")
-    refused = run(place, "s", "--as", user)
+    eventually(lambda: _made(run(place, "s", "--as", user)), "the rights")
+    refused = run(place, "s", "--as", user, "--admin")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert f'user "{user}" cannot create shoots/adminkubeconfig of "{place.namespace}/s"' in refused.stderr
 
@@ -130,7 +130,7 @@ def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPla
         calls = [call for call in audit.calls(user_agent="kubectl-mr") if call.resource]
     finally:
         audit.close()
-    assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/adminkubeconfig", "s")}
+    assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/viewerkubeconfig", "s")}
     assert {call.verb for call in calls} == {"create", "get"}
 
 
@@ -140,7 +140,7 @@ def test_the_certificates_of_the_api_server_may_be_in_a_secret(place: ShootPlace
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "the CA of its API server is unknown" in refused.stderr
     place.create(SECRETS, "s.ca-cluster", data=encoded({"ca.crt": place.garden.cluster.ca.encode()}))
-    who = asyncio.run(whoami(_demanded(run(place, "s")), tmp_path))
+    who = asyncio.run(whoami(_demanded(run(place, "s", "--admin")), tmp_path))
     assert "system:masters" in who["groups"]
 
 

@@ -29,8 +29,8 @@ async def command(session: Session) -> Change:
         try:
             await client.delete(SHOOTS, own, uid=uid(shoot))
         except Forbidden as error:
-            # The confirmation of a dry run is not stored, so the deletion lacks it.
-            if client is session.source.client or keys.CONFIRM_DELETION not in str(error):
+            # The confirmation of a dry run is not stored, so the deletion lacks it; further reasons are errors.
+            if client is session.source.client or f': must have a "{keys.CONFIRM_DELETION}"' not in str(error):
                 raise
 
     return Change(

@@ -28,9 +28,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 @click.command
 @click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=_complete_name)
 @click.option(
-    "--viewer",
-    is_flag=True,
-    help="Create a kubeconfig with read access, except for Secrets, instead of an administrator's.",
+    "--admin", is_flag=True, help="Give all rights, instead of read access to everything except Secrets."
 )
 @click.option(
     "--expiration",
@@ -40,16 +38,17 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
     help="Validity, from 10m to 24h; other durations are set to the nearest limit.",
 )
 @on_cluster(target=False)
-async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
+async def command(session: Session, *, name: str, admin: bool, expiration: str) -> None:
     """Prints the kubeconfig to stdout, and its expiry to stderr. It contains a private key: write it to a file that
-    only you can read. Requires the permission to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
+    only you can read. Requires the permission to create shoots/viewerkubeconfig, or with --admin
+    shoots/adminkubeconfig.
     """
     lifetime = timedelta(seconds=seconds_of(expiration))
     client = session.source.client
     shoot = await Reader(client).demand(SHOOTS, Key(session.namespace, name))
     garden = await recognized(client)
     try:
-        made = await garden.kubeconfig(shoot, Role.VIEWER if viewer else Role.ADMIN, lifetime=lifetime)
+        made = await garden.kubeconfig(shoot, Role.ADMIN if admin else Role.VIEWER, lifetime=lifetime)
     except (NoStatus, ServerFailure) as error:
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
