@@ -1,8 +1,11 @@
 """Commands of `kubectl gardener` that change Shoots, wait for them and list them, on a real API server."""
 
 import json
+import stat
+import tarfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from kit.objects import role_binding
 from kit.objects import user as of_user
 from kube.objects import Object, annotations, is_deleting, metadata, spec
 from kube.paths import at
-from kube.resources import CLUSTER_ROLES, ROLE_BINDINGS
+from kube.resources import CLUSTER_ROLES, EVENTS, ROLE_BINDINGS, SECRETS
 from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
@@ -81,7 +84,7 @@ def shoots(place: ShootPlace) -> Shoots:
 
 
 def pending(shoot: Object) -> bool:
-    return bool(metadata(shoot)["generation"] != at(shoot, "status", "observedGeneration")
+    return bool(metadata(shoot)["generation"] != at(shoot, "status", "observedGeneration"))
 
 
 # --- one Shoot
@@ -320,3 +323,58 @@ def test_a_member_lists_the_shoots_of_own_projects(garden: Garden, shoots: Shoot
 
 def _succeeded(result: Result) -> Result | None:
     return result if result.exit_code == 0 else None
+
+
+# --- the archive for support
+
+HIDDEN = "c2VjcmV0LW9mLWEtdGVuYW50LXRoYXQtbm9ib2R5LW1heS1zZWU"
+
+
+def test_the_archive_has_the_state_and_no_secrets(shoots: Shoots, tmp_path: Path) -> None:
+    name = shoots.make("s", FAILED, metadata={"annotations": {"example.com/credentials": HIDDEN}})
+    shoots.place.create(SECRETS, "own", stringData={"password": HIDDEN})
+    error = {"description": f"login failed: password={HIDDEN}", "codes": ["ERR_INFRA_UNAUTHENTICATED"]}
+    shoots.report(name, FAILED, lastErrors=[error])
+    own = SHOOTS.reference(namespace=shoots.place.namespace, name=name, uid=metadata(shoots.get(name))["uid"])
+    message = f"Authorization: Bearer {HIDDEN} was refused by the provider"
+    shoots.place.create(EVENTS, "e", involvedObject=own, reason="Refused", message=message, type="Warning")
+    file = tmp_path / "s.tar.gz"
+    result = shoots.run("diag", name, "--file", str(file))
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{file}\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    contents = _contents(file)
+    assert all(HIDDEN.encode() not in each for each in contents.values())
+    found = {name: json.loads(each) for name, each in contents.items()}
+    assert found["shoot"]["status"]["lastErrors"][0]["description"] == "login failed: password=[redacted]"
+    assert found["shoot"]["status"]["lastOperation"]["state"] == "Failed"
+    assert [metadata(each)["name"] for each in found["seeds"]] == [shoots.seed]
+    assert metadata(found["project"])["name"] == shoots.place.name
+    assert [each["reason"] for each in found["events"]] == ["Refused"]
+    assert any(each["about"] == "error" for each in found["why"])
+    assert found["versions"]["garden"].startswith("v1.")
+    assert "cannot be written: File exists" in shoots.refused("diag", name, "--file", str(file))
+
+
+def test_the_archive_has_the_objects_in_the_seed(shoots: Shoots, tmp_path: Path) -> None:
+    """The seed is the same cluster here, without the kinds of extensions."""
+    name = shoots.make("s", SUCCEEDED)
+    shoots.report(name, SUCCEEDED, technicalID=shoots.place.namespace)
+    file = tmp_path / "s.tar.gz"
+    seed = shoots.place.garden.cluster.kubeconfig
+    text = shoots.done("diag", name, "--file", str(file), "--seed-kubeconfig", str(seed))
+    found = {name: json.loads(each) for name, each in _contents(file).items()}
+    assert found["versions"]["seed"] == found["versions"]["garden"]
+    assert found["cluster"] is None
+    assert "not included: the flow: no gardenlet holds the Lease" in text
+
+
+def _contents(file: Path) -> dict[str, bytes]:
+    found = {}
+    with tarfile.open(file) as tar:
+        for member in tar:
+            stream = tar.extractfile(member)
+            assert stream is not None
+            assert member.name == f"s-diag/{Path(member.name).name}"
+            found[Path(member.name).stem] = stream.read()
+    return found

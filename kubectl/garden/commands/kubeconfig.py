@@ -27,9 +27,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 
 @click.command
 @click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=_complete_name)
-@click.option(
-    "--admin", is_flag=True, help="Give all rights, instead of read access to everything except Secrets."
-)
+@click.option("--admin", is_flag=True, help="Give all rights, instead of read access to everything except Secrets.")
 @click.option(
     "--expiration",
     metavar="DURATION",
