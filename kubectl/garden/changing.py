@@ -127,7 +127,7 @@ def changing_shoots(*, confirms: bool = False) -> Callable[[Callable[..., Awaita
             flags = _Flags(**{each.name: given.pop(each.name) for each in fields(_Flags) if each.name in given})
             return await _carry_out(session, selected, flags, await make(session, **given))
 
-        made = _FLAGS(on_cluster(target=False)(work))
+        made = _FLAGS(on_cluster(target=False, garden=True)(work))
         return selection.flags(_YES(made) if confirms else made)
 
     return decorated

@@ -1,11 +1,17 @@
 """`kubectl gardener kubeconfig` on a real API server, which is that of the Shoot, too: it trusts the same authority."""
 
 import asyncio
+import os
+import shlex
+import shutil
+import stat
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
@@ -178,3 +184,77 @@ def test_a_shoot_that_has_no_control_plane_yet_is_reported(place: ShootPlace) ->
         f"no kubeconfig for shoot {place.namespace}/young: no suitable advertised address for kube-apiserver found"
         in refused.stderr
     )
+
+
+# --- targets
+
+
+def targeted(place: ShootPlace, environment: dict[str, str], *arguments: str) -> dict[str, str]:
+    """The environment of a shell after it has evaluated the answer."""
+    result = CliRunner().invoke(app, ["target", *arguments], prog_name="kubectl gardener", env=environment)
+    assert result.exit_code == 0, result.output
+    name, value = shlex.split(result.stdout)[1].split("=", 1)
+    assert name == "KUBECONFIG"
+    return {**environment, name: value}
+
+
+def output_of(environment: dict[str, str], *arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments, prog_name="kubectl gardener", env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def shell(place: ShootPlace, tmp_path: Path) -> dict[str, str]:
+    return {
+        "KUBECONFIG": str(place.garden.cluster.kubeconfig),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+        "NO_COLOR": "1",
+    }
+
+
+def test_a_project_is_targeted_without_a_copy_of_credentials(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    there = targeted(place, shell, "--project", place.name)
+    assert f"project: {place.name}" in output_of(there, "target")
+    assert output_of(there, "why", "shoot", "s").splitlines()[0] == f"Shoot {place.namespace}/s"
+    if shutil.which("kubectl"):
+        files = there["KUBECONFIG"]
+        listed = subprocess.run(
+            ["kubectl", "get", "shoots", "-o", "name"],
+            env={**os.environ, "KUBECONFIG": files},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert listed.stdout == "shoot.core.gardener.cloud/s\n"
+    (file,) = (tmp_path / "kubectl-gardener").iterdir()
+    assert not {"users", "clusters"} & yaml.safe_load(file.read_text()).keys()
+    back = targeted(place, there, "--garden")
+    assert "project" not in output_of(back, "target")
+
+
+def test_a_shoot_is_targeted_with_credentials_for_its_user_alone(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    there = targeted(place, shell, "--project", place.name, "--shoot", "s")
+    file = Path(there["KUBECONFIG"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    groups = asyncio.run(whoami(file.read_text(), tmp_path))["groups"]
+    assert "gardener.cloud:system:viewers" in groups
+    assert "shoot: s" in output_of(there, "target")
+    assert output_of(there, "list", "-n", place.namespace, "-o", "name") == f"{place.namespace}/s\n"
+    again = targeted(place, there, "--shoot", "s")  # in the same Project
+    assert Path(again["KUBECONFIG"]).parent == file.parent
+    file.parent.chmod(0o755)
+    refused = CliRunner().invoke(app, ["target", "--shoot", "s"], env=there)
+    assert refused.exit_code == 1
+    assert "is not a directory of yours alone" in refused.stderr
+
+
+def test_a_seed_is_targeted_by_the_shoot_that_it_runs_on(place: ShootPlace, shell: dict[str, str]) -> None:
+    refused = CliRunner().invoke(app, ["target", "--seed", place.name], env=shell)
+    assert refused.exit_code == 1
+    assert f"the cluster of Seed {place.name} is unknown" in refused.stderr

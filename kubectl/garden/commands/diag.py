@@ -50,7 +50,7 @@ _EVENTS_OF_SEED = "default"
 )
 @asking.seed
 @asking.gardenlet
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, name: str, file: Path | None, url: str | None) -> None:
     """Has the Shoot, its Project and Seed, their Events, findings of why, and versions; with access to the seed, also
     the Cluster, extension objects, Events there, and the flow. Fields are those of a list; Secrets are not read, and

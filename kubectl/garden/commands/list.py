@@ -25,7 +25,7 @@ _AT_ONCE = 8
 @selection.selector
 @click.option("--problems", is_flag=True, help="Show only Shoots that have failed, wait, or are not healthy.")
 @options.output
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, project: str, selector: str, problems: bool, form: Output | None) -> None:
     """Lists all Projects that you may read, unless you select a namespace or a Project."""
     namespace = await selection.namespace_of(session, project) if project else session.given_namespace

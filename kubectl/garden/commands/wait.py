@@ -23,7 +23,7 @@ from kubectl.session import Session, on_cluster
     shell_complete=lambda _ctx, _parameter, given: [each for each in waiting.NAMES if each.startswith(given)],
 )
 @options.timeout("30m")
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, goal: str, timeout: str, **given: object) -> int:
     """Waits by a watch, and shows the progress. The operation has ended when everything that was requested is carried
     out. Exit code 1: the time is over, or an operation failed and is not tried again.
