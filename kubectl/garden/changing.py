@@ -173,7 +173,7 @@ async def _carry_out(session: Session, selected: Selected, flags: _Flags, change
 
 
 def _confirm(question: str, chosen: Sequence[Key]) -> None:
-    """Raises UserError: the user does not confirm, or there is no terminal."""
+    """Have the user confirm a change. Raises UserError: the user does not, or there is no terminal."""
     what = f"{question} {counted(len(chosen), 'Shoot')}: {short_list(list(map(str, chosen)), 10)}"
     if not sys.stdin.isatty():
         raise UserError(f"there is no terminal to confirm: {what}", hint="confirm it by --yes")

@@ -38,7 +38,12 @@ class Selected:
         return cls(**{each.name: given.pop(each.name) for each in fields(cls)})
 
     async def keys(self, session: Session) -> list[Key]:
-        """Raises click.BadParameter: nothing is selected, or names and more. UserError: there is no such Project."""
+        """Keys of the selected Shoots.
+
+        Raises:
+            click.BadParameter: nothing is selected, or names and more.
+            UserError: there is no such Project.
+        """
         has_more = bool(self.selector) or self.all_here
         if bool(self.names) == has_more or (self.everywhere and (self.names or self.project)):
             raise click.BadParameter(

@@ -6,7 +6,7 @@ A line is written when something changes. An operation that failed for good ends
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gardener import keys
 from gardener.api.garden import SHOOTS
@@ -82,12 +82,13 @@ def hibernated(*, enabled: bool) -> Goal:
     def goal(shoot: Object | None) -> Progress:
         if shoot is None:
             return _GONE
-        if (at(shoot, "status", "hibernated") is True) is enabled and operation_ended(shoot).reached:
+        ended = operation_ended(shoot)
+        if (at(shoot, "status", "hibernated") is True) is enabled and ended.reached:
             return Progress("hibernated" if enabled else "awake", reached=True)
         if (at(shoot, "spec", "hibernation", "enabled") is True) is not enabled:
             verb = "hibernate" if enabled else "wake"
             return Progress(f"that is not requested; request it: {command(verb, key(shoot))}", hopeless=True)
-        return operation_ended(shoot)
+        return replace(ended, reached=False)
 
     return goal
 

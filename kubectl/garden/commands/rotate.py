@@ -24,9 +24,9 @@ _POOLS = "workers"
 )
 @changing_shoots(confirms=True)
 async def command(_: Session, *, what: str, complete: bool, keep_nodes: bool, pools: Sequence[str]) -> Change:
-    """WHAT is credentials (all), ca, serviceaccount-key or etcd-encryption-key, each in two steps: the first creates
-    new credentials, and --complete removes the old ones. In one step: kubeconfig-credentials, ssh-keypair or
-    observability-credentials. WHAT is workers to replace the nodes of worker pools.
+    """Rotates WHAT: credentials (all), ca, serviceaccount-key or etcd-encryption-key in two steps, of which the first
+    creates new credentials, and --complete removes the old ones; kubeconfig-credentials, ssh-keypair or
+    observability-credentials in one step. With workers, nodes of worker pools are replaced.
     """
     name = operation_of(what, complete=complete, keep_nodes=keep_nodes, pools=pools)
     return Change(

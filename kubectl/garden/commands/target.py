@@ -62,7 +62,7 @@ class _Target:
 async def command(
     session: Session, *, garden: bool, project: str, seed: str, shoot: str, admin: bool, expiration: str
 ) -> None:
-    """Without flags, shows the target. Else it prints a command for the shell; use it like
+    """Shows the target; with flags, prints a command that sets another one for the shell, to be used like
     eval "$(kubectl gardener target --project dev --shoot rose)". A Shoot without a Project is in the present namespace.
     """
     if sum(map(bool, (garden, seed, project or shoot))) > 1:
