@@ -1,6 +1,9 @@
 """Commands of `kubectl gardener` that change Shoots, wait for them and list them, on a real API server."""
 
+import contextlib
 import json
+import re
+import shlex
 import stat
 import tarfile
 import threading
@@ -378,3 +381,47 @@ def _contents(file: Path) -> dict[str, bytes]:
             assert member.name == f"s-diag/{Path(member.name).name}"
             found[Path(member.name).stem] = stream.read()
     return found
+
+
+# --- docs/operating-shoots.md
+
+PAGE = Path(__file__).parents[2] / "docs" / "operating-shoots.md"
+_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@contextlib.contextmanager
+def acting_gardenlet(shoots: Shoots, name: str) -> Iterator[None]:
+    """Report the success of each request for a Shoot, until the end of the block."""
+    ends = threading.Event()
+
+    def act() -> None:
+        while not ends.wait(0.2):
+            shoot = shoots.get(name)
+            if pending(shoot):
+                shoots.place.patch(SHOOTS, name, {"metadata": {"annotations": {keys.OPERATION: None}}})
+                asleep = at(shoot, "spec", "hibernation", "enabled") is True
+                available = _not_possible() | {"type": "APIServerAvailable", "status": "True"}
+                shoots.report(name, SUCCEEDED, hibernated=asleep, conditions=[available])
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+def test_the_commands_of_the_page_work(shoots: Shoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that target a cluster are in test_garden_kubeconfigs.py."""
+    monkeypatch.chdir(tmp_path)
+    shoots.make("rose", metadata={"labels": {"team": "blue"}})
+    commands = [line for block in _BLOCK.findall(PAGE.read_text()) for line in block.splitlines()]
+    own = [re.sub(r"\bdev\b", shoots.place.name, each) for each in commands if each.startswith("kubectl gardener ")]
+    with acting_gardenlet(shoots, "rose"):
+        eventually(lambda: not pending(shoots.get("rose")), "the creation")
+        for command in own:
+            result = run(shoots.place.garden, *shlex.split(command)[2:])
+            assert result.exit_code == 0, f"{command}: {result.output}"
+    assert {each.split()[2] for each in own} >= {"list", "hibernate", "wake", "reconcile", "rotate", "wait", "diag"}
+    assert len(list(tmp_path.glob("rose-*.tar.gz"))) == 1
