@@ -1,7 +1,7 @@
 """Objects in an archive for support: fields of an allow-list, with texts that may quote credentials cut, all bounded.
 
 A field that is not in the list is left out, so that a new field, or one of an extension, reveals nothing. Below a field
-with `True` are scalars, or lists of them. Secrets and ConfigMaps are never read.
+with `True` are scalars, or lists of them. Secrets are never read.
 """
 
 import re

@@ -2,11 +2,16 @@
 
 import contextlib
 import json
+import os
+import pty
 import re
 import shlex
 import stat
+import subprocess
+import sys
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,8 +142,13 @@ def test_what_has_no_effect_is_explained_before_it_is_written(shoots: Shoots) ->
     assert "its creation has not begun" in shoots.refused("rotate", "ca", "young", "--yes")
     assert shoots.get("s") == before
     shoots.done("maintain", "s")
-    assert "maintain is requested, and has not begun" in shoots.refused("reconcile", "s")
+    pending_ = shoots.refused("reconcile", "s")
+    assert "maintain is requested, and has not begun" in pending_
     assert annotations(shoots.get("s"))[keys.OPERATION] == "maintain"
+    retry, wait = (shlex.split(each.rpartition("kubectl gardener ")[2]) for each in (refused, pending_))
+    assert run(shoots.place.garden, *retry).exit_code == 0
+    waited = run(shoots.place.garden, *wait, "--timeout", "1s")
+    assert "not reached after 1 s: maintain is requested" in waited.stderr
 
 
 def test_a_refusal_of_admission_is_the_error(shoots: Shoots) -> None:
@@ -183,12 +193,39 @@ def test_a_deletion_has_to_be_confirmed(shoots: Shoots) -> None:
     assert "it is being deleted" in shoots.refused("hibernate", "s")
 
 
+def test_a_deletion_is_confirmed_by_the_name_on_a_terminal(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
+    assert "not confirmed; nothing is changed" in _typed(shoots, "y", "delete", "s")
+    assert not is_deleting(shoots.get("s"))
+    text = _typed(shoots, "s", "delete", "s")
+    assert f"This deletes for ever, with all data and backups, 1 Shoot: {shoots.place.namespace}/s" in text
+    assert is_deleting(shoots.get("s"))
+
+
+def _typed(shoots: Shoots, answer: str, *arguments: str) -> str:
+    """What a command prints, to whose question a user types an answer."""
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "kubectl.garden", *arguments, "-n", shoots.place.namespace]
+    environment = {**os.environ, "KUBECONFIG": str(shoots.place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    try:
+        os.write(terminal, f"{answer}\n".encode())
+        done = subprocess.run(command, stdin=end, capture_output=True, text=True, env=environment, check=False)
+    finally:
+        os.close(terminal)
+        os.close(end)
+    return done.stderr
+
+
 # --- many Shoots
 
 
 def test_many_shoots_are_changed_and_one_failure_is_the_exit_code(shoots: Shoots) -> None:
     for name in ("a", "b", "c"):
         shoots.make(name, SUCCEEDED)
+    began = time.monotonic()
+    assert "3 Shoots: 3 changed" in shoots.done("reconcile", "--all", "--rate", "4", "--dry-run")
+    assert time.monotonic() - began > 0.4
     shoots.report("c", SUCCEEDED, constraints=[_not_possible()])
     shoots.place.patch(SHOOTS, "b", {"metadata": {"labels": {"team": "x"}}})
     assert "2 Shoots: 1 changed, 1 failed" in shoots.refused("hibernate", "b", "missing")
@@ -342,8 +379,15 @@ def test_the_archive_has_the_state_and_no_secrets(shoots: Shoots, tmp_path: Path
     message = f"Authorization: Bearer {HIDDEN} was refused by the provider"
     shoots.place.create(EVENTS, "e", involvedObject=own, reason="Refused", message=message, type="Warning")
     file = tmp_path / "s.tar.gz"
-    result = shoots.run("diag", name, "--file", str(file))
+    audit = shoots.place.garden.cluster.audit()
+    try:
+        result = shoots.run("diag", name, "--file", str(file))
+        read = {call.resource for call in audit.calls(user_agent="kubectl-mr")}
+    finally:
+        audit.close()
     assert result.exit_code == 0, result.output
+    assert "shoots" in read
+    assert not read & {"secrets", "internalsecrets"}
     assert result.stdout == f"{file}\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     contents = _contents(file)
