@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, MANAGED_SEEDS, SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -42,16 +42,20 @@ def place(garden: Garden) -> Iterator[ShootPlace]:
     """With the Shoot `s`, of whose control plane the garden's own API server is all."""
     place = ShootPlace(garden)
     place.shoot("s", seedName=place.seed())
-    addresses = [
-        {"name": "external", "url": garden.cluster.url},
-        {"name": "service-account-issuer", "url": "https://x"},
-    ]
-    place.patch(SHOOTS, "s", {"status": {"advertisedAddresses": addresses}}, status=True)
-    pair = garden.cluster.authority.key_pair()
-    place.create(INTERNAL_SECRETS, "s.ca-client", data=encoded({"ca.crt": pair.certificate, "ca.key": pair.key}))
-    place.create(CONFIG_MAPS, "s.ca-cluster", data={"ca.crt": garden.cluster.ca})
+    serve(place, "s")
     yield place
     place.remove()
+
+
+def serve(place: ShootPlace, name: str) -> None:
+    """Publish the control plane of a Shoot as its gardenlet does: the API server of the garden."""
+    cluster = place.garden.cluster
+    addresses = [{"name": "external", "url": cluster.url}, {"name": "service-account-issuer", "url": "https://x"}]
+    place.patch(SHOOTS, name, {"status": {"advertisedAddresses": addresses}}, status=True)
+    pair = cluster.authority.key_pair()
+    data = encoded({"ca.crt": pair.certificate, "ca.key": pair.key})
+    place.create(INTERNAL_SECRETS, f"{name}.ca-client", data=data)
+    place.create(CONFIG_MAPS, f"{name}.ca-cluster", data={"ca.crt": cluster.ca})
 
 
 def run(place: ShootPlace, *arguments: str) -> Result:
@@ -254,7 +258,25 @@ def test_a_shoot_is_targeted_with_credentials_for_its_user_alone(
     assert "is not a directory of yours alone" in refused.stderr
 
 
-def test_a_seed_is_targeted_by_the_shoot_that_it_runs_on(place: ShootPlace, shell: dict[str, str]) -> None:
+def test_a_seed_is_targeted_by_the_shoot_that_it_runs_on(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
     refused = CliRunner().invoke(app, ["target", "--seed", place.name], env=shell)
     assert refused.exit_code == 1
     assert f"the cluster of Seed {place.name} is unknown" in refused.stderr
+    own = ShootPlace(place.garden, is_garden=True)
+    kubernetes = {"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}}
+    dns = {"domain": f"{own.name}.example.com", "providers": [{"type": "unmanaged", "primary": True}]}
+    own.shoot(own.name, kubernetes=kubernetes, dns=dns)
+    serve(own, own.name)
+    provider = {"provider": {"type": own.name, "secretRef": {"name": "dns", "namespace": "garden"}}}
+    seed = {"spec": {"ingress": {"controller": {"kind": "nginx"}}, "dns": provider}}
+    config = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
+    gardenlet = {"config": {**config, "seedConfig": seed}}
+    own.create(MANAGED_SEEDS, own.name, spec={"shoot": {"name": own.name}, "gardenlet": gardenlet})
+    own.seed()
+    there = targeted(own, shell, "--seed", own.name)
+    assert f"seed: {own.name}" in output_of(there, "target")
+    groups = asyncio.run(whoami(Path(there["KUBECONFIG"]).read_text(), tmp_path))["groups"]
+    assert "gardener.cloud:system:viewers" in groups
+    own.remove()
