@@ -14,7 +14,7 @@ from gardener.conditions import constraint
 from gardener.garden.shoots import FAILED, SUCCEEDED, is_current, last_errors, last_operation, seeds_of
 from gardener.operations import MIGRATE
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, condition, integer, key, spec, text
+from kube.objects import Key, Object, annotations, condition, integer, is_deleting, key, spec, text
 from kube.paths import at
 from kube.runtime.client import Selection, by_name
 from kubectl import output
@@ -73,7 +73,7 @@ def operation_ended(shoot: Object | None) -> Progress:
 def deleted(shoot: Object | None) -> Progress:
     if shoot is None:
         return Progress("deleted", reached=True)
-    if not shoot["metadata"].get("deletionTimestamp"):
+    if not is_deleting(shoot):
         return Progress("it is not being deleted", hopeless=True)
     return Progress(operation_ended(shoot).text)
 
@@ -152,6 +152,8 @@ class _Waited:
         self._left = dict.fromkeys(wanted, "")
         """Last known state."""
         self._total = len(self._left)
+        self._leaving: set[Key] = set()
+        """Shoots that were being deleted: the end of this operation is that they are gone."""
         self.failed = 0
 
     async def follow(self, session: Session) -> None:
@@ -183,6 +185,10 @@ class _Waited:
 
     def _note(self, own: Key, shoot: Object | None) -> None:
         found = self._goal(shoot)
+        if shoot is None and self._goal is operation_ended and own in self._leaving:
+            found = deleted(shoot)
+        elif shoot is not None and is_deleting(shoot):
+            self._leaving.add(own)
         if found.reached or found.hopeless:
             del self._left[own]
             self.failed += found.hopeless

@@ -33,6 +33,7 @@ from kubectl.garden.__main__ import app
 
 pytestmark = pytest.mark.timeout(600)
 
+PROGRAM = (sys.executable, "-m", "kubectl.garden")
 SUCCEEDED = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "done"}
 FAILED = SUCCEEDED | {"state": "Failed", "progress": 40, "description": "no quota"}
 
@@ -206,15 +207,18 @@ def test_a_deletion_is_confirmed_by_the_name_on_a_terminal(shoots: Shoots) -> No
 def _typed(shoots: Shoots, answer: str, *arguments: str) -> str:
     """What a command prints, to whose question a user types an answer."""
     terminal, end = pty.openpty()
-    command = [sys.executable, "-m", "kubectl.garden", *arguments, "-n", shoots.place.namespace]
-    environment = {**os.environ, "KUBECONFIG": str(shoots.place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    command = [*PROGRAM, *arguments, "-n", shoots.place.namespace]
     try:
         os.write(terminal, f"{answer}\n".encode())
-        done = subprocess.run(command, stdin=end, capture_output=True, text=True, env=environment, check=False)
+        done = subprocess.run(command, stdin=end, capture_output=True, text=True, env=_environment(shoots), check=False)
     finally:
         os.close(terminal)
         os.close(end)
     return done.stderr
+
+
+def _environment(shoots: Shoots) -> dict[str, str]:
+    return {**os.environ, "KUBECONFIG": str(shoots.place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
 
 
 # --- many Shoots
@@ -286,6 +290,20 @@ def test_waiting_ends_with_the_operation(shoots: Shoots) -> None:
 
 def _waited(shoots: Shoots, *arguments: str) -> Result:
     return shoots.run("wait", *arguments, "--timeout", "2m")
+
+
+def test_a_deletion_ends_with_the_shoot(shoots: Shoots) -> None:
+    shoots.make("s", SUCCEEDED)
+    shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
+    shoots.done("delete", "s", "--yes")
+    shoots.report("s", {"type": "Delete", "state": "Processing", "progress": 10, "description": "Deleting etcd"})
+    command = [*PROGRAM, "wait", "s", "-n", shoots.place.namespace, "--timeout", "5m"]
+    with subprocess.Popen(command, env=_environment(shoots), stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        assert "Delete Processing, 10 %: Deleting etcd" in waiting.stderr.readline()
+        shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": None}})
+        assert waiting.wait(300) == 0
+        assert waiting.stderr.read().endswith(f"✔ Shoot {shoots.place.namespace}/s: deleted\n")
 
 
 def test_waiting_fails_with_the_operation_or_its_time(shoots: Shoots) -> None:
