@@ -20,7 +20,7 @@ import click
 
 from gardenapi.api import GardenApi, recognized
 from gardener.api.garden import SHOOTS
-from kube.errors import Conflict, KubeError, NotFound, Unauthorized, Unreachable, refusal_of
+from kube.errors import Conflict, KubeError, Unauthorized, Unreachable, refusal_of
 from kube.objects import Key, Object, key, metadata, text
 from kube.runtime.limiter import TokenBucket
 from kubectl import options, output
@@ -221,8 +221,6 @@ class _Writer:
                 if attempt == _ATTEMPTS:
                     raise
                 await asyncio.sleep(0.1 * attempt)
-            except NotFound:
-                continue
             else:
                 break
         output.done(f"Shoot {own}: {self.change.text}{' (dry run: nothing is stored)' if self.is_dry_run else ''}")
