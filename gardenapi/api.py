@@ -66,7 +66,7 @@ class GardenApi(ABC):
     """Path prefix of tokens and kubeconfigs; empty if they are issued below their objects."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        self.client = client
 
     async def operate(self, resource: Resource, name: Key | str, operation: str, *, version: str = "") -> Object:
         """Request an operation on an object, such as `reconcile`; return the result.
@@ -75,7 +75,7 @@ class GardenApi(ABC):
         """
         meta: Object = {"annotations": {keys.OPERATION: operation}}
         patch = {"metadata": meta | ({"resourceVersion": version} if version else {})}
-        return await self._client.patch(resource, name, patch)
+        return await self.client.patch(resource, name, patch)
 
     def needs_work(self, obj: Object) -> bool:
         """Whether requested work has not begun."""
@@ -106,7 +106,7 @@ class GardenApi(ABC):
             "kind": role.request_kind,
             "spec": {"expirationSeconds": int(lifetime.total_seconds())},
         }
-        answer = mapping(orjson.loads(await self._client.request("POST", path, body=body)))
+        answer = mapping(orjson.loads(await self.client.request("POST", path, body=body)))
         status = mapping(answer.get("status"))
         expires = parse_time(text(status.get("expirationTimestamp")))
         return Kubeconfig(base64.b64decode(text(status.get("kubeconfig"))), expires)
@@ -125,7 +125,7 @@ class GardenApi(ABC):
             wanted["contextObject"] = context
         path = self._issued(WORKLOAD_IDENTITIES, identity, "token")
         body = {"apiVersion": WORKLOAD_IDENTITIES.api_version, "kind": "TokenRequest", "spec": wanted}
-        return _token(await self._client.request("POST", path, body=body), now=now)
+        return _token(await self.client.request("POST", path, body=body), now=now)
 
     def _issued(self, resource: Resource, where: Key, subresource: str) -> str:
         """Return the path at which credentials for an object are issued."""
@@ -146,7 +146,7 @@ class AggregatedApi(GardenApi):
 
     async def bind(self, shoot: Object, seed: str) -> Object:
         bound = {**shoot, "spec": {**spec(shoot), "seedName": seed}}
-        return await self._client.replace(SHOOTS, bound, subresource="binding")
+        return await self.client.replace(SHOOTS, bound, subresource="binding")
 
     async def migrated(self, shoot: Object) -> None:
         """Do nothing: the status write itself has raised the generation."""
@@ -172,7 +172,7 @@ class PlainApi(GardenApi):
     async def bind(self, shoot: Object, seed: str) -> Object:
         where, version = key(shoot), metadata(shoot).get("resourceVersion")
         patch: Object = {"metadata": {"resourceVersion": version}, "spec": {"seedName": seed}}
-        return await self._client.patch(SHOOTS, where, patch)
+        return await self.client.patch(SHOOTS, where, patch)
 
     async def migrated(self, shoot: Object) -> None:
         """Request a reconciliation: a status write cannot raise the generation here."""

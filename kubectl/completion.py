@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from gardener.api.garden import GROUPS
 from kube.resources import Resource
 from kube.runtime.client import Form, Selection
 from kube.visible_text import is_visible
@@ -105,7 +106,12 @@ _MOST = 500
 
 def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Names of the objects of a kind, in the namespace that the flags name if the kind is namespaced."""
-    where = Where(kubeconfig=flags.get("kubeconfig"), context=flags.get("context"), namespace=flags.get("namespace"))
+    where = Where(
+        kubeconfig=flags.get("kubeconfig"),
+        context=flags.get("context"),
+        namespace=flags.get("namespace"),
+        is_garden=resource.group in GROUPS,
+    )
     try:
         return sorted(
             name for name in asyncio.run(_names(resource, where)) if name.startswith(incomplete) and is_visible(name)

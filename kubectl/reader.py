@@ -14,6 +14,12 @@ from kubectl.errors import UserError, not_found
 from kubectl.kinds import plural
 
 
+def unknown_kind(resource: Resource) -> UserError:
+    return UserError(
+        f"this cluster does not know {plural(resource.kind)}", hint="is it a garden? Choose it by --context"
+    )
+
+
 class Reader:
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -26,9 +32,7 @@ class Reader:
             found = await self._client.find(resource, own)
             return found or await self._missing(resource, own)
         except KindNotServed:
-            raise UserError(
-                f"this cluster does not know {plural(resource.kind)}", hint="is it a garden? Choose it by --context"
-            ) from None
+            raise unknown_kind(resource) from None
 
     async def _missing(self, resource: Resource, own: Key) -> Object:
         known = await self._client.list(resource, Selection(namespace=own.namespace), form=Form.METADATA)

@@ -11,14 +11,14 @@ import contextlib
 import functools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kube.errors import Forbidden, KubeError, Unauthorized, Unreachable
-from kube.objects import Key, mappings
+from kube.objects import Key, mapping, mappings, text
 from kube.runtime.client import Client
 from kube.runtime.connection import load_kubeconfig
 from kube.runtime.kubeconfig import ConfigurationError, read_kubeconfig
@@ -48,6 +48,8 @@ class Where:
     user: str | None = None
     """User to impersonate, in both clusters."""
     groups: Sequence[str] = ()
+    is_garden: bool = False
+    """Whether the cluster is the garden of the target, if the context is one of `kubectl gardener target`."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,21 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Kubeconfig and context of the source cluster, and the target that led there, if any."""
+
+    kubeconfig: Path
+    context: str
+    target: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     source: Cluster
     target: Cluster
     namespace: str
-    where: Where = Where()
+    origin: "Origin"
+    where: Where
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)
@@ -97,12 +109,13 @@ def run(where: Where, work: Work, *, error_code: int = 1) -> None:
 
 
 def on_cluster(
-    *, target: bool = True, error_code: int = 1
+    *, target: bool = True, garden: bool = False, error_code: int = 1
 ) -> Callable[[Callable[..., Awaitable[int | None]]], Callable[..., None]]:
     """Turn a function that gets a session into one for click, with the options that name the cluster.
 
     Args:
         target: whether the cluster that the objects are applied to may be another one.
+        garden: see `Where.is_garden`.
         error_code: the exit code of failures.
     """
     flags = options.all_of((*options.cluster, options.target) if target else options.cluster)
@@ -110,7 +123,10 @@ def on_cluster(
     def decorated(work: Callable[..., Awaitable[int | None]]) -> Callable[..., None]:
         @functools.wraps(work)
         def command(**given: Any) -> None:
-            where = Where(**{field.name: given.pop(field.name) for field in fields(Where) if field.name in given})
+            where = Where(
+                **{field.name: given.pop(field.name) for field in fields(Where) if field.name in given},
+                is_garden=garden,
+            )
             run(where, functools.partial(work, **given), error_code=error_code)
 
         return flags(command)
@@ -163,10 +179,14 @@ async def open_session(where: Where) -> AsyncIterator[Session]:
     if where.groups and not where.user:
         raise UserError("--as-group needs a user", hint="name one by --as")
     file, context = chosen_kubeconfig(where)
+    target = context.target
+    if target and (where.is_garden or not is_cluster(target)):
+        file, context = _garden_of(where, target)
     async with contextlib.AsyncExitStack() as stack:
         source = await open_cluster(stack, where, file, context.name)
-        target = source if where.target is None else await open_cluster(stack, where, where.target)
-        yield Session(source, target, where.namespace or context.namespace or _DEFAULT_NAMESPACE, where)
+        applied = source if where.target is None else await open_cluster(stack, where, where.target)
+        namespace = where.namespace or context.namespace or _DEFAULT_NAMESPACE
+        yield Session(source, applied, namespace, Origin(file, context.name, target), where)
 
 
 async def open_cluster(
@@ -188,6 +208,24 @@ async def open_cluster(
 class Context:
     name: str
     namespace: str
+    target: Mapping[str, Any]
+    """Extension that `kubectl gardener target` writes: kubeconfig and context of the garden, and the target."""
+
+
+TARGET = "target.gardener.cloud"
+"""Name of the extension."""
+
+
+def is_cluster(target: Mapping[str, Any]) -> bool:
+    """Whether a target is a cluster of its own, not the garden."""
+    return bool(target.get("shoot") or target.get("seed"))
+
+
+def _garden_of(where: Where, target: Mapping[str, Any]) -> tuple[Path, Context]:
+    """Kubeconfig and context of the garden of a target, with the namespace of the target."""
+    garden = Where(kubeconfig=Path(text(target.get("kubeconfig"))), context=text(target.get("context")))
+    file, context = chosen_kubeconfig(replace(garden, user=where.user))
+    return file, replace(context, namespace=text(target.get("namespace")) or context.namespace)
 
 
 def chosen_kubeconfig(where: Where) -> tuple[Path, Context]:
@@ -227,7 +265,8 @@ def _context(document: Any, name: str, entry: Any, *, has_user: bool) -> Context
         raise UserError(
             f"the context {name!r} impersonates another user, which is not supported", hint="impersonate by --as"
         )
-    return Context(name, str(inner.get("namespace") or ""))
+    extensions = {each.get("name"): mapping(each.get("extension")) for each in mappings(inner.get("extensions"))}
+    return Context(name, str(inner.get("namespace") or ""), extensions.get(TARGET, {}))
 
 
 def _read(file: Path) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ class ClusterScenes(Demo):
 
     def _let_it_be_used(self) -> Api:
         self._command(f"export ROSE={self._rose}")
-        request = f"kubectl gardener kubeconfig {_NAME} --namespace={_NAMESPACE}"
+        request = f"kubectl gardener kubeconfig {_NAME} --namespace={_NAMESPACE} --admin"
         self._command(f"(umask 077; {request} > $ROSE)")
         self._rose.touch(mode=0o600)
         self._rose.write_text(self._plugin_output(request, with_errors=False))

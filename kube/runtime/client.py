@@ -195,6 +195,7 @@ class Client:
         """Verified before each write; None: written objects do not come from a cache."""
         self._in_flight = asyncio.Semaphore(_IN_FLIGHT)
         self._shares = KindShares(self._is_answering)
+        self.is_dry_run = False
         self._page_limits: dict[Resource, int] = {}
         self._list_kinds: dict[Resource, str] = {}
         self._initial_events = _InitialEvents()
@@ -208,6 +209,12 @@ class Client:
         view.identity = CIMultiDict(
             [*self.identity.items(), ("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
         )
+        return view
+
+    def dry_run(self) -> Self:
+        """Same client, limits and guard included, whose writes the API server checks completely, and does not store."""
+        view = copy.copy(self)
+        view.is_dry_run = True
         return view
 
     def without_limit(self) -> Self:
@@ -327,6 +334,8 @@ class Client:
         if kind is not None:
             self._shares.demand(kind, namespace)
         is_write = method in _WRITES
+        if is_write and self.is_dry_run:
+            params = {**(params or {}), "dryRun": "All"}
         if self._limiter is not None:
             await self._limiter.acquire()
         await self._take_turn(verified=is_write)

@@ -18,7 +18,7 @@ from kubectl.style import GREEN, Line, Word, age, table
 @click.option(
     "--revision", type=click.IntRange(min=1), metavar="N", help="Show the templates of this revision, as YAML."
 )
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, name: str, revision: int | None) -> None:
     """Lists the newest revision last, which is applied to all replicas. The label controller-revision-hash of each
     Shoot shows its current revision. The cause is the annotation kubernetes.io/change-cause of the set when the

@@ -16,7 +16,7 @@ _INTERVAL = 1.0
 @reading.name
 @click.option("--watch", is_flag=True, help="Wait until all replicas are ready and updated.")
 @options.timeout("1h")
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, name: str, watch: bool, timeout: str) -> int:
     """Exit code 0: all replicas are ready and updated, as far as the partition requires it, 1: otherwise."""
     last = ""

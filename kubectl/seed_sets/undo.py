@@ -22,7 +22,7 @@ from kubectl.session import Session, on_cluster
     metavar="N",
     help="Revision to roll back to; default: the one before the newest.",
 )
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, name: str, to: int | None) -> None:
     """Rolls back to a revision of kubectl mss history. Writes only the templates and the cause of the change, which is
     the cause of that revision.

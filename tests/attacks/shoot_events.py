@@ -99,7 +99,7 @@ def main(cluster: str, number: int) -> int:
     with tempfile.TemporaryDirectory(prefix="shoot-events-") as directory:
         kubeconfig = Path(directory) / "kubeconfig"
         kubeconfig.touch(mode=0o600)
-        kubeconfig.write_bytes(garden.kubectl("gardener", "kubeconfig", _NAMES[1]))
+        kubeconfig.write_bytes(garden.kubectl("gardener", "kubeconfig", _NAMES[1], "--admin"))
         began = time.monotonic()
         made = asyncio.run(_fill(kubeconfig, number))
     print(f"{made} Events in {time.monotonic() - began:.0f} s")

@@ -1,14 +1,20 @@
 """`kubectl gardener kubeconfig` on a real API server, which is that of the Shoot, too: it trusts the same authority."""
 
 import asyncio
+import os
+import shlex
+import shutil
+import stat
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
-from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, SHOOTS
+from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, MANAGED_SEEDS, SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -36,16 +42,20 @@ def place(garden: Garden) -> Iterator[ShootPlace]:
     """With the Shoot `s`, of whose control plane the garden's own API server is all."""
     place = ShootPlace(garden)
     place.shoot("s", seedName=place.seed())
-    addresses = [
-        {"name": "external", "url": garden.cluster.url},
-        {"name": "service-account-issuer", "url": "https://x"},
-    ]
-    place.patch(SHOOTS, "s", {"status": {"advertisedAddresses": addresses}}, status=True)
-    pair = garden.cluster.authority.key_pair()
-    place.create(INTERNAL_SECRETS, "s.ca-client", data=encoded({"ca.crt": pair.certificate, "ca.key": pair.key}))
-    place.create(CONFIG_MAPS, "s.ca-cluster", data={"ca.crt": garden.cluster.ca})
+    serve(place, "s")
     yield place
     place.remove()
+
+
+def serve(place: ShootPlace, name: str) -> None:
+    """Publish the control plane of a Shoot as its gardenlet does: the API server of the garden."""
+    cluster = place.garden.cluster
+    addresses = [{"name": "external", "url": cluster.url}, {"name": "service-account-issuer", "url": "https://x"}]
+    place.patch(SHOOTS, name, {"status": {"advertisedAddresses": addresses}}, status=True)
+    pair = cluster.authority.key_pair()
+    data = encoded({"ca.crt": pair.certificate, "ca.key": pair.key})
+    place.create(INTERNAL_SECRETS, f"{name}.ca-client", data=data)
+    place.create(CONFIG_MAPS, f"{name}.ca-cluster", data={"ca.crt": cluster.ca})
 
 
 def run(place: ShootPlace, *arguments: str) -> Result:
@@ -72,7 +82,7 @@ async def whoami(kubeconfig: str, directory: Path) -> Object:
 
 @pytest.mark.parametrize(
     ("flags", "right", "group"),
-    [((), ADMIN, "system:masters"), (("--viewer",), VIEWER, "gardener.cloud:system:viewers")],
+    [(("--admin",), ADMIN, "system:masters"), ((), VIEWER, "gardener.cloud:system:viewers")],
     ids=["admin", "viewer"],
 )
 def test_the_api_server_of_the_shoot_accepts_it(
@@ -97,8 +107,8 @@ def _made(result: Result) -> Result | None:
 def test_who_has_one_right_has_not_the_other(place: ShootPlace) -> None:
     user = f"user-{place.name}"
     allowed(place, user, SHOOTS, INTERNAL_SECRETS, CONFIG_MAPS, VIEWER)
-    eventually(lambda: _made(run(place, "s", "--as", user, "--viewer")), "the rights")
-    refused = run(place, "s", "--as", user)
+    eventually(lambda: _made(run(place, "s", "--as", user)), "the rights")
+    refused = run(place, "s", "--as", user, "--admin")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert f'user "{user}" cannot create shoots/adminkubeconfig of "{place.namespace}/s"' in refused.stderr
 
@@ -130,7 +140,7 @@ def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPla
         calls = [call for call in audit.calls(user_agent="kubectl-mr") if call.resource]
     finally:
         audit.close()
-    assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/adminkubeconfig", "s")}
+    assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/viewerkubeconfig", "s")}
     assert {call.verb for call in calls} == {"create", "get"}
 
 
@@ -140,7 +150,7 @@ def test_the_certificates_of_the_api_server_may_be_in_a_secret(place: ShootPlace
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "the CA of its API server is unknown" in refused.stderr
     place.create(SECRETS, "s.ca-cluster", data=encoded({"ca.crt": place.garden.cluster.ca.encode()}))
-    who = asyncio.run(whoami(_demanded(run(place, "s")), tmp_path))
+    who = asyncio.run(whoami(_demanded(run(place, "s", "--admin")), tmp_path))
     assert "system:masters" in who["groups"]
 
 
@@ -178,3 +188,95 @@ def test_a_shoot_that_has_no_control_plane_yet_is_reported(place: ShootPlace) ->
         f"no kubeconfig for shoot {place.namespace}/young: no suitable advertised address for kube-apiserver found"
         in refused.stderr
     )
+
+
+# --- targets
+
+
+def targeted(place: ShootPlace, environment: dict[str, str], *arguments: str) -> dict[str, str]:
+    """The environment of a shell after it has evaluated the answer."""
+    result = CliRunner().invoke(app, ["target", *arguments], prog_name="kubectl gardener", env=environment)
+    assert result.exit_code == 0, result.output
+    name, value = shlex.split(result.stdout)[1].split("=", 1)
+    assert name == "KUBECONFIG"
+    return {**environment, name: value}
+
+
+def output_of(environment: dict[str, str], *arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments, prog_name="kubectl gardener", env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def shell(place: ShootPlace, tmp_path: Path) -> dict[str, str]:
+    return {
+        "KUBECONFIG": str(place.garden.cluster.kubeconfig),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+        "NO_COLOR": "1",
+    }
+
+
+def test_a_project_is_targeted_without_a_copy_of_credentials(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    there = targeted(place, shell, "--project", place.name)
+    assert f"project: {place.name}" in output_of(there, "target")
+    assert output_of(there, "why", "shoot", "s").splitlines()[0] == f"Shoot {place.namespace}/s"
+    if shutil.which("kubectl"):
+        files = there["KUBECONFIG"]
+        listed = subprocess.run(
+            ["kubectl", "get", "shoots", "-o", "name"],
+            env={**os.environ, "KUBECONFIG": files},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert listed.stdout == "shoot.core.gardener.cloud/s\n"
+    (file,) = (tmp_path / "kubectl-gardener").iterdir()
+    assert not {"users", "clusters"} & yaml.safe_load(file.read_text()).keys()
+    back = targeted(place, there, "--garden")
+    assert "project" not in output_of(back, "target")
+
+
+def test_a_shoot_is_targeted_with_credentials_for_its_user_alone(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    there = targeted(place, shell, "--project", place.name, "--shoot", "s")
+    file = Path(there["KUBECONFIG"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    groups = asyncio.run(whoami(file.read_text(), tmp_path))["groups"]
+    assert "gardener.cloud:system:viewers" in groups
+    assert "shoot: s" in output_of(there, "target")
+    assert output_of(there, "list", "-n", place.namespace, "-o", "name") == f"{place.namespace}/s\n"
+    again = targeted(place, there, "--shoot", "s")  # in the same Project
+    assert Path(again["KUBECONFIG"]).parent == file.parent
+    file.parent.chmod(0o755)
+    refused = CliRunner().invoke(app, ["target", "--shoot", "s"], env=there)
+    assert refused.exit_code == 1
+    assert "is not a directory of yours alone" in refused.stderr
+
+
+def test_a_seed_is_targeted_by_the_shoot_that_it_runs_on(
+    place: ShootPlace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    refused = CliRunner().invoke(app, ["target", "--seed", place.name], env=shell)
+    assert refused.exit_code == 1
+    assert f"the cluster of Seed {place.name} is unknown" in refused.stderr
+    own = ShootPlace(place.garden, is_garden=True)
+    kubernetes = {"version": "1.30.1", "verticalPodAutoscaler": {"enabled": True}}
+    dns = {"domain": f"{own.name}.example.com", "providers": [{"type": "unmanaged", "primary": True}]}
+    own.shoot(own.name, kubernetes=kubernetes, dns=dns)
+    serve(own, own.name)
+    provider = {"provider": {"type": own.name, "secretRef": {"name": "dns", "namespace": "garden"}}}
+    seed = {"spec": {"ingress": {"controller": {"kind": "nginx"}}, "dns": provider}}
+    config = {"apiVersion": "gardenlet.config.gardener.cloud/v1alpha1", "kind": "GardenletConfiguration"}
+    gardenlet = {"config": {**config, "seedConfig": seed}}
+    own.create(MANAGED_SEEDS, own.name, spec={"shoot": {"name": own.name}, "gardenlet": gardenlet})
+    own.seed()
+    there = targeted(own, shell, "--seed", own.name)
+    assert f"seed: {own.name}" in output_of(there, "target")
+    groups = asyncio.run(whoami(Path(there["KUBECONFIG"]).read_text(), tmp_path))["groups"]
+    assert "gardener.cloud:system:viewers" in groups
+    own.remove()

@@ -7,6 +7,8 @@ SEED_MANAGEMENT_GROUP = "seedmanagement.gardener.cloud"
 SECURITY_GROUP = "security.gardener.cloud"
 OPERATIONS_GROUP = "operations.gardener.cloud"
 SETTINGS_GROUP = "settings.gardener.cloud"
+GROUPS = frozenset({CORE_GROUP, SEED_MANAGEMENT_GROUP, SECURITY_GROUP, OPERATIONS_GROUP, SETTINGS_GROUP})
+"""Groups of the kinds that a garden stores."""
 AUTHENTICATION_API = "authentication.gardener.cloud/v1alpha1"
 """API version of tokens and kubeconfigs, which are issued and never stored."""
 

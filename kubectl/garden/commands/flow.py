@@ -32,7 +32,7 @@ _COLORS = {
 @asking.seed
 @asking.gardenlet
 @options.form
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, name: str, url: str | None, form: Form | None) -> None:
     """Shows the duration of each task, its dependencies, errors, and remedies. Shows the running flow, or the last one
     if none is running; -o json contains both. Sends the request to the gardenlet through the API server of the seed,

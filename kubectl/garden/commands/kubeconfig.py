@@ -5,13 +5,14 @@ from http import HTTPStatus
 
 import click
 
-from gardenapi.api import Role, recognized
+from gardenapi.api import Kubeconfig, Role, recognized
 from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from kube.clock import format_time
 from kube.errors import NoStatus, ServerFailure
 from kube.objects import Key
 from kubectl import output
 from kubectl.errors import UserError
+from kubectl.garden.selection import completed
 from kubectl.options import seconds_of
 from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
@@ -19,43 +20,45 @@ from kubectl.session import Session, on_cluster
 _API_SERVICE = "{1}.{0}".format(*AUTHENTICATION_API.split("/"))
 
 
-def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    from kubectl.completion import names_of
-
-    return names_of(SHOOTS, ctx.params, incomplete)
-
-
-@click.command
-@click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=_complete_name)
-@click.option(
-    "--viewer",
-    is_flag=True,
-    help="Create a kubeconfig with read access, except for Secrets, instead of an administrator's.",
+ADMIN = click.option(
+    "--admin", is_flag=True, help="Give all rights, instead of read access to everything except Secrets."
 )
-@click.option(
+EXPIRATION = click.option(
     "--expiration",
     metavar="DURATION",
     default="1h",
     show_default=True,
     help="Validity, from 10m to 24h; other durations are set to the nearest limit.",
 )
-@on_cluster(target=False)
-async def command(session: Session, *, name: str, viewer: bool, expiration: str) -> None:
+
+
+@click.command
+@click.argument("name", metavar="SHOOT", help="Name of the Shoot.", shell_complete=completed(SHOOTS))
+@ADMIN
+@EXPIRATION
+@on_cluster(target=False, garden=True)
+async def command(session: Session, *, name: str, admin: bool, expiration: str) -> None:
     """Prints the kubeconfig to stdout, and its expiry to stderr. It contains a private key: write it to a file that
-    only you can read. Requires the permission to create shoots/adminkubeconfig or shoots/viewerkubeconfig.
+    only you can read. Requires the permission to create shoots/viewerkubeconfig, or with --admin
+    shoots/adminkubeconfig.
     """
+    made = await requested(session, session.key(name), admin=admin, expiration=expiration)
+    output.write(output.as_written(made.content.decode()).rstrip("\n") + "\n")
+    output.begin(f"expires at {format_time(made.expires)}")
+
+
+async def requested(session: Session, own: Key, *, admin: bool, expiration: str) -> Kubeconfig:
+    """Have the garden issue a kubeconfig of a Shoot. Raises UserError, KubeError."""
     lifetime = timedelta(seconds=seconds_of(expiration))
     client = session.source.client
-    shoot = await Reader(client).demand(SHOOTS, Key(session.namespace, name))
+    shoot = await Reader(client).demand(SHOOTS, own)
     garden = await recognized(client)
     try:
-        made = await garden.kubeconfig(shoot, Role.VIEWER if viewer else Role.ADMIN, lifetime=lifetime)
+        return await garden.kubeconfig(shoot, Role.ADMIN if admin else Role.VIEWER, lifetime=lifetime)
     except (NoStatus, ServerFailure) as error:
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
         raise no_server(error) from error
-    output.write(output.as_written(made.content.decode()).rstrip("\n") + "\n")
-    output.begin(f"expires at {format_time(made.expires)}")
 
 
 def no_server(error: NoStatus | ServerFailure) -> UserError:

@@ -47,7 +47,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 @asking.seed
 @asking.gardenlet
 @options.form
-@on_cluster(target=False)
+@on_cluster(target=False, garden=True)
 async def command(session: Session, *, kind: str, name: str, url: str | None, form: Form | None) -> None:
     """Accepts KIND/NAME as one argument or two. Lists the most important findings first: what is blocked, problems,
     next steps; after an arrow, the remedy. Writes nothing. Lists objects that you may not read on stderr.

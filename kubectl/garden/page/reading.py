@@ -6,14 +6,14 @@ a few seconds share one read.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.errors import Forbidden, KindNotServed, KubeError
-from kube.objects import Object
+from kube.errors import KindNotServed, KubeError
 from kube.resources import Resource
-from kube.runtime.client import Client, Selection
+from kube.runtime.client import Client
+from kubectl.garden import readable
 from kubectl.garden.page.rows import KINDS, Row, row_of
 from kubectl.kinds import plural
 
@@ -59,33 +59,17 @@ class Overview:
         return Snapshot(rows, sorted(notes))
 
     async def _add(self, cluster: str, resource: Resource, rows: list[Row], notes: list[str]) -> None:
-        where = f" of Seed {cluster}" if cluster else ""
+        where = f" in Seed {cluster}" if cluster else ""
+        pages = readable.pages(
+            self.clusters[cluster], resource, here=self.namespace, note=lambda text: notes.append(f"{text}{where}")
+        )
         try:
             async with asyncio.timeout(_READ_SECONDS):
-                async for page in self._pages(self.clusters[cluster], resource, where, notes):
+                async for page in pages:
                     rows += [row_of(cluster, resource, obj) for obj in page]
-        except TimeoutError:
-            notes.append(f"{plural(resource.kind)}{where} are incomplete: no answer within {_READ_SECONDS:.0f} s.")
-        except KubeError as error:
-            notes.append(f"{plural(resource.kind)}{where} are incomplete: {error}")
-
-    async def _pages(
-        self, client: Client, resource: Resource, where: str, notes: list[str]
-    ) -> AsyncIterator[list[Object]]:
-        try:
-            async for page in client.pages(resource, Selection()):
-                yield page
         except KindNotServed:
             return
-        except Forbidden:
-            kind = f"{plural(resource.kind)}{where}"
-            if not resource.namespaced:
-                notes.append(f"You may not list {kind}.")
-                return
-            try:
-                async for page in client.pages(resource, Selection(namespace=self.namespace)):
-                    yield page
-                seen = f"only those in {self.namespace} are shown"
-            except Forbidden:
-                seen = f"nor in {self.namespace}"
-            notes.append(f"You may not list {kind} in all namespaces, {seen}; choose a namespace by --namespace.")
+        except TimeoutError:
+            notes.append(f"{plural(resource.kind)}{where} are incomplete: no answer within {_READ_SECONDS:.0f} s")
+        except KubeError as error:
+            notes.append(f"{plural(resource.kind)}{where} are incomplete: {error}")

@@ -8,16 +8,28 @@ from urllib.parse import urlencode
 from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.garden.shoots import FAILED, SUCCEEDED, is_current, last_errors, last_operation
+from gardener.garden.shoots import FAILED, SUCCEEDED, last_operation
+from gardener.operations import ERROR
 from gardener.overview.states import ResourceState, brief, message_of, state_of
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, key, mappings, metadata, text
 from kube.paths import at
 from kube.resources import Resource
+from kubectl.garden import overview
+from kubectl.garden.overview import Rank
 from process.pages.paging import Page, page_of, paged, terms_of
 
 KINDS: Sequence[Resource] = (SHOOTS, SEEDS, MANAGED_RESOURCES)
 
-_ERROR = "Error"
+_OF_RANK = {
+    Rank.FAILED: ResourceState.FAILED,
+    Rank.ERROR: ResourceState.FAILED,
+    Rank.UNCONFIRMED: ResourceState.DELETING,
+    Rank.UNHEALTHY: ResourceState.UNHEALTHY,
+    Rank.WAITING: ResourceState.PENDING,
+    Rank.WORKING: ResourceState.PROGRESSING,
+    Rank.HEALTHY: ResourceState.READY,
+    Rank.HIBERNATED: ResourceState.SUSPENDED,
+}
 _SEVERITY = (
     ResourceState.FAILED,
     ResourceState.UNHEALTHY,
@@ -54,27 +66,33 @@ def row_of(cluster: str, resource: Resource, obj: Object) -> Row:
 def _state_and_message(resource: Resource, obj: Object) -> tuple[ResourceState, str]:
     if resource == MANAGED_RESOURCES:
         return state_of(obj), brief(message_of(obj))
-    last = last_operation(obj)
+    return _of_shoot(obj) if resource == SHOOTS else _of_seed(obj)
+
+
+def _of_shoot(shoot: Object) -> tuple[ResourceState, str]:
+    found = overview.state_of(shoot)
+    if found.rank >= Rank.WAITING and is_truthy(annotations(shoot).get(keys.SHOOT_IGNORE)):
+        return ResourceState.SUSPENDED, f"ignored because of the annotation {keys.SHOOT_IGNORE}"
+    if found.rank is Rank.WORKING and is_deleting(shoot):
+        return ResourceState.DELETING, found.message
+    return _OF_RANK[found.rank], found.message or ("hibernated" if found.rank is Rank.HIBERNATED else "")
+
+
+def _of_seed(seed: Object) -> tuple[ResourceState, str]:
+    last = last_operation(seed)
     progress = " ".join(filter(None, (text(last.get("type")), text(last.get("state")).lower())))
     description = f"{progress}: {_one_line(last.get('description'))}" if last else ""
-    if last.get("state") in {FAILED, _ERROR}:
-        errors = [_one_line(each.get("description")) for each in last_errors(obj)]
-        return ResourceState.FAILED, f"{progress}: {'; '.join(filter(None, errors))}" if any(errors) else description
-    if is_deleting(obj):
+    if last.get("state") in {FAILED, ERROR}:
+        return ResourceState.FAILED, description
+    if is_deleting(seed):
         return ResourceState.DELETING, description
-    if is_truthy(annotations(obj).get(keys.SHOOT_IGNORE)):
-        return ResourceState.SUSPENDED, f"ignored because of the annotation {keys.SHOOT_IGNORE}"
-    state, message = _worst_condition(obj)
+    state, message = _worst_condition(seed)
     if state is ResourceState.UNHEALTHY:
         return state, message
     if not last:
         return ResourceState.PENDING, "no gardenlet has processed it yet"
     if last.get("state") != SUCCEEDED:
         return ResourceState.PROGRESSING, description
-    if resource == SHOOTS and not is_current(obj):
-        return ResourceState.PROGRESSING, "the last change of its spec is not reconciled yet"
-    if resource == SHOOTS and at(obj, "status", "hibernated") is True:
-        return ResourceState.SUSPENDED, "hibernated"
     return state, message
 
 

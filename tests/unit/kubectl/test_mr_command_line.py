@@ -91,7 +91,10 @@ def test_kubectl_gets_completions(
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        (["w"], ["why"]),
+        (["w"], ["why", "wait", "wake"]),
+        (["rotate", "c"], ["credentials", "ca"]),
+        (["wait", "rose", "--for", "h"], ["hibernated"]),
+        (["move", "rose", "--to", ""], []),  # there is no cluster
         (["why", "se"], ["seed", "secretbinding", "seedautoscaler"]),
         (["why", "seed", ""], []),
         (["why", "x", ""], []),

@@ -14,7 +14,7 @@ PENDING, PROGRESSING = ResourceState.PENDING, ResourceState.PROGRESSING
 DELETING, SUSPENDED = ResourceState.DELETING, ResourceState.SUSPENDED
 
 SUCCEEDED = {"type": "Reconcile", "state": "Succeeded", "description": "done"}
-CREATING = {"type": "Create", "state": "Processing", "description": "Waiting\nuntil  etcd is ready"}
+CREATING = {"type": "Create", "state": "Processing", "progress": 10, "description": "Waiting\nuntil  etcd is ready"}
 BROKEN = {"type": "Create", "state": "Error", "description": "a task failed"}
 
 
@@ -28,13 +28,44 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
     }
 
 
-def shoot(name: str = "s", *, deleting: bool = False, ignored: bool = False, **status: Any) -> dict[str, Any]:
+def shoot(
+    name: str = "s", *, deleting: bool = False, confirmed: bool = True, ignored: bool = False, **status: Any
+) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name, "namespace": "garden-dev", "generation": 2}
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+        metadata["annotations"] = {"confirmation.gardener.cloud/deletion": "true"} if confirmed else {}
     if ignored:
         metadata["annotations"] = {"shoot.gardener.cloud/ignore": "true"}
     return {"metadata": metadata, "status": {"observedGeneration": 2, **status}}
+
+
+ON_SEED: dict[str, Any] = {"seedName": "meadow"}
+
+
+@pytest.mark.parametrize(
+    ("obj", "state", "message"),
+    [
+        (shoot(), PENDING, "waits for a Seed"),
+        (shoot(**ON_SEED, lastOperation=CREATING), PROGRESSING, "10 %: Waiting until etcd is ready"),
+        (shoot(lastOperation=BROKEN), FAILED, "a task failed"),
+        (shoot(lastOperation=BROKEN, lastErrors=[{"description": "no quota"}]), FAILED, "no quota"),
+        (shoot(deleting=True, lastOperation=BROKEN), FAILED, "a task failed"),
+        (shoot(**ON_SEED, deleting=True, lastOperation=CREATING), DELETING, "10 %: Waiting until etcd is ready"),
+        (shoot(deleting=True, confirmed=False), DELETING, "the deletion waits for its confirmation"),
+        (shoot(**ON_SEED, lastOperation=SUCCEEDED, conditions=[condition("A", "True")]), READY, ""),
+        (shoot(**ON_SEED, lastOperation=SUCCEEDED, conditions=[condition("A", "False", "x")]), UNHEALTHY, "A: x"),
+        (shoot(**ON_SEED, lastOperation=SUCCEEDED, hibernated=True), SUSPENDED, "hibernated"),
+        (
+            shoot(**ON_SEED, ignored=True, lastOperation=SUCCEEDED),
+            SUSPENDED,
+            "ignored because of the annotation shoot.gardener.cloud/ignore",
+        ),
+    ],
+)
+def test_the_state_of_a_shoot(obj: dict[str, Any], state: ResourceState, message: str) -> None:
+    row = row_of("", SHOOTS, obj)
+    assert (row.state, row.message) == (state, message)
 
 
 @pytest.mark.parametrize(
@@ -43,33 +74,18 @@ def shoot(name: str = "s", *, deleting: bool = False, ignored: bool = False, **s
         (shoot(), PENDING, "no gardenlet has processed it yet"),
         (shoot(lastOperation=CREATING), PROGRESSING, "Create processing: Waiting until etcd is ready"),
         (shoot(lastOperation=BROKEN), FAILED, "Create error: a task failed"),
-        (shoot(lastOperation=BROKEN, lastErrors=[{"description": "no quota"}]), FAILED, "Create error: no quota"),
-        (shoot(deleting=True, lastOperation=BROKEN), FAILED, "Create error: a task failed"),
-        (shoot(deleting=True, lastOperation=CREATING), DELETING, "Create processing: Waiting until etcd is ready"),
-        (shoot(deleting=True), DELETING, ""),
-        (shoot(lastOperation=SUCCEEDED, conditions=[condition("A", "True")]), READY, ""),
-        (shoot(lastOperation=SUCCEEDED, conditions=[condition("A", "False", "x")]), UNHEALTHY, "A: R: x"),
+        (shoot(deleting=True, lastOperation=SUCCEEDED), DELETING, "Reconcile succeeded: done"),
         (shoot(lastOperation=SUCCEEDED, conditions=[condition("A", "Unknown", "x")]), PROGRESSING, "A: R: x"),
         (
             shoot(lastOperation=SUCCEEDED, conditions=[condition("A", "Progressing"), condition("B", "False", "y")]),
             UNHEALTHY,
             "B: R: y",
         ),
-        (
-            shoot(lastOperation=SUCCEEDED, observedGeneration=1),
-            PROGRESSING,
-            "the last change of its spec is not reconciled yet",
-        ),
-        (shoot(lastOperation=SUCCEEDED, hibernated=True), SUSPENDED, "hibernated"),
-        (
-            shoot(ignored=True, lastOperation=SUCCEEDED),
-            SUSPENDED,
-            "ignored because of the annotation shoot.gardener.cloud/ignore",
-        ),
+        (shoot(lastOperation=SUCCEEDED, conditions=[condition("A", "True")]), READY, ""),
     ],
 )
-def test_the_state_of_a_shoot(obj: dict[str, Any], state: ResourceState, message: str) -> None:
-    row = row_of("", SHOOTS, obj)
+def test_the_state_of_a_seed(obj: dict[str, Any], state: ResourceState, message: str) -> None:
+    row = row_of("", SEEDS, obj)
     assert (row.state, row.message) == (state, message)
 
 
@@ -88,7 +104,7 @@ def rows() -> list[Any]:
         "status": {"lastOperation": SUCCEEDED, "conditions": [condition("G", "False", "lost")]},
     }
     return [
-        row_of("", SHOOTS, shoot("fine", lastOperation=SUCCEEDED)),
+        row_of("", SHOOTS, shoot("fine", **ON_SEED, lastOperation=SUCCEEDED)),
         row_of("meadow", MANAGED_RESOURCES, {"metadata": {"name": "mr", "namespace": "garden"}}),
         row_of("", SHOOTS, shoot("broken", lastOperation=BROKEN)),
         row_of("", SEEDS, seed),
