@@ -12,6 +12,7 @@ from functools import partial
 
 from agent.gardenlet.extension_objects.kinds import OF_SHOOTS, Kind
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import keys
@@ -96,6 +97,15 @@ async def delete_extensions(removal: Removal) -> None:
 async def wait_for_extensions(removal: Removal) -> None:
     """Wait for extension objects, and finally release them by force."""
     await asyncio.gather(*(_until_gone(removal, each, _seconds(removal, each)) for each in _OF_SHOOT))
+
+
+EXTENSIONS = Unit(
+    id="extensions",
+    verb="Deleting",
+    title="extension resources",
+    deploy=delete_extensions,
+    wait=Wait("extension resources have been deleted", wait_for_extensions, id="extensions-gone"),
+)
 
 
 def _seconds(removal: Removal, resource: Resource) -> float:
