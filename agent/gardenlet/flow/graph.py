@@ -42,7 +42,7 @@ USUAL = Retry()
 ONCE = Retry(within=0.0)
 """No retries: for tasks that wait with their own time limits."""
 LONG = Retry(within=600.0)
-"""For tasks that write many objects."""
+"""More retries, in case many objects are written."""
 
 
 @dataclass(frozen=True)  # slots would prevent Python from storing generic type arguments on instances

@@ -86,7 +86,7 @@ class Unit(Generic[O]):
     destroy_reads: Collection[Result[Any]] = ()
 
     def tasks(self) -> Iterator[Task[O]]:
-        """The tasks that deploy it, and wait for it."""
+        """Tasks that deploy it, and wait for it."""
         yield Task(
             self.id,
             f"{self.verb} {self.title}",
@@ -110,7 +110,7 @@ class Unit(Generic[O]):
             )
 
     def gone(self, after: Collection[str], *, verb: str = "Destroying", unless: Leaves[O] | None = None) -> Task[O]:
-        """The task that deletes it."""
+        """Task that deletes it."""
         assert self.destroy is not None  # flows only delete units that can be deleted
         return Task(
             f"{self.id}-gone",
@@ -121,3 +121,12 @@ class Unit(Generic[O]):
             retry=ONCE,
             reads=self.destroy_reads,
         )
+
+
+def tasks_of(*entries: Unit[O] | Task[O]) -> Iterator[Task[O]]:
+    """Tasks that deploy the entries of a flow, and wait for them."""
+    for each in entries:
+        if isinstance(each, Unit):
+            yield from each.tasks()
+        else:
+            yield each
