@@ -17,7 +17,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot_clusters import ShootClusters
 from gardener import keys
 from gardener.api.druid import ETCDS
-from gardener.api.extensions import ALL_EXTENSIONS, BACKUP_BUCKETS, BACKUP_ENTRIES
+from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.kinds import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -47,7 +47,7 @@ from kube.runtime.client import Form, Selection
 from kube.runtime.waiting import NotInTimeError, Waiting
 from process.clusters import Cluster
 
-_OF_SHOOT = [each for each in ALL_EXTENSIONS if each not in {BACKUP_BUCKETS, BACKUP_ENTRIES}]
+_OF_SHOOT = [each for each in ALL_EXTENSIONS if each.namespaced]
 _MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
