@@ -56,6 +56,7 @@ class Inputs:
     garden_identity: of the garden cluster.
     patience: how long pods stay on failing nodes.
     omitted: components that are not deployed.
+    mutates_pods: whether the resource manager has webhooks for Pods.
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     results: of earlier tasks.
     bootstrap_secret: with a kubeconfig for the resource manager; empty if it has a token.
@@ -76,6 +77,7 @@ class Inputs:
     garden_identity: str = ""
     patience: Mapping[str, int] = field(default_factory=dict)
     omitted: Collection[str] = ()
+    mutates_pods: bool = True
     results: Results = field(default_factory=Results)
     bootstrap_secret: str = ""
     tasks: Collection[str] = ()

@@ -32,7 +32,6 @@ from components.resource_manager.workload import LABELS, NAME, Volumes, its_auto
 from components.secrets import tables
 from components.shoot_pods import tolerations
 from components.workloads import REACHES_API_SERVER, deployment
-from config.gardenlet.schema import POD_WEBHOOKS
 from gardener import keys
 from gardener.references import stamp
 from kube.objects import Object, text
@@ -68,7 +67,7 @@ def _objects(inputs: Inputs) -> Iterator[Object]:
 
 def _pods(inputs: Inputs) -> Pods | None:
     """Settings for pods; None if pods are not mutated."""
-    if not inputs.has_workers or POD_WEBHOOKS in inputs.omitted:
+    if not inputs.has_workers or not inputs.mutates_pods:
         return None
     return Pods(host=inputs.host, tolerations=tolerations(inputs.shoot), patience=inputs.patience)
 

@@ -260,18 +260,8 @@ COMPONENTS = (
 KUBERNETES_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
 
 
-POD_WEBHOOKS = "pod-webhooks"
-"""Webhooks of the resource manager for Pods of a Shoot."""
 TUNNEL = "vpn-seed-server"
-SHOOT_COMPONENTS = (
-    "apiserver-proxy",
-    "kube-proxy",
-    "metrics-server",
-    "node-problem-detector",
-    POD_WEBHOOKS,
-    TUNNEL,
-    "vpn-shoot",
-)
+SHOOT_COMPONENTS = ("apiserver-proxy", "kube-proxy", "metrics-server", "node-problem-detector", TUNNEL, "vpn-shoot")
 """Components of a Shoot with workers that may be left out."""
 
 
@@ -285,6 +275,7 @@ class Omitted:
         ),
     ] = ()
     shoots: Annotated[tuple[str, ...], setting("Components of Shoots.", each(one_of(*SHOOT_COMPONENTS)))] = ()
+    pod_webhooks: Annotated[bool, setting("Whether Shoots get no webhooks of their resource manager for Pods.")] = False
 
 
 def _known(names: Sequence[str]) -> Check:

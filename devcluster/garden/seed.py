@@ -199,7 +199,7 @@ def _of_processes() -> Object:
             "workers": {each: f"{each}:local" for each in images_of_workers(SHOOT_COMPONENTS)},
         },
         "monitoring": {"shoot": {"enabled": False}},
-        "omit": {"seed": list(COMPONENTS), "shoots": list(SHOOT_COMPONENTS)},
+        "omit": {"seed": list(COMPONENTS), "shoots": list(SHOOT_COMPONENTS), "podWebhooks": True},
     }
 
 

@@ -146,38 +146,8 @@ def plan(
     With `only_workloads` the labels are put on the pod templates of known workloads only.
     """
     contents = dict(data)
-
-    items: list[Decoded] = []
-    named: list[Object] = []
-    released: list[Object] = []
-    fed: list[bytes] = []
-    object_keys: list[str] = []
-    for item in decoded.objects:
-        obj = _object(item, found[item.api_version, item.kind])
-        reference = reference_of(obj, injected_labels=labels)
-        if annotations(obj).get(keys.MODE) == keys.MODE_IGNORE:
-            released.append(reference)
-            continue
-        object_keys.append(key_of(obj))
-        items.append(item)
-        named.append(reference)
-        fed.append(contents[item.secret][item.data_key])
-    passed_over = superseded(object_keys)
-    wanted: list[PlannedObject] = []
-    room = _MOST_PLANNED
-    for position, item in enumerate(items):
-        if position in passed_over:
-            continue
-        each = _wanted(
-            named[position],
-            item,
-            found[item.api_version, item.kind],
-            labels=labels,
-            only_workloads=only_workloads,
-            room=room,
-        )
-        room -= each.size
-        wanted.append(each)
+    named, released = _named(decoded, found, labels=labels)
+    wanted = _all_wanted(named, found, labels=labels, only_workloads=only_workloads)
     restricted = {
         each.name: restricted_text(each.text, reason)
         for each in wanted
@@ -188,9 +158,9 @@ def plan(
         basis=basis,
         stages=tuple(tuple(stage) for stage in in_stages(permitted, _sort_key)),
         restricted=restricted,
-        references=tuple(sorted_references(reference for reference in named if reference.get("name"))),
+        references=tuple(sorted_references(each.reference for each in named if each.reference.get("name"))),
         released=tuple(released),
-        checksum=secrets_checksum(fed),
+        checksum=secrets_checksum([contents[each.item.secret][each.item.data_key] for each in named]),
         decode_errors=tuple(map(str, decoded.errors)),
         unresolved=frozenset(
             (group_of(api_version), kind)
@@ -199,6 +169,44 @@ def plan(
         ),
         size=sum(len(each.manifest) + _length(each.reference) for each in wanted),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A decoded object that is not in mode Ignore."""
+
+    item: Decoded
+    name: str
+    """Its object key."""
+    reference: Object
+
+
+def _named(decoded: DecodeResult, found: Kinds, *, labels: Mapping[str, str]) -> tuple[list[_Named], list[Object]]:
+    """Return the objects, and references of those in mode Ignore."""
+    named, released = list[_Named](), list[Object]()
+    for item in decoded.objects:
+        obj = _object(item, found[item.api_version, item.kind])
+        reference = reference_of(obj, injected_labels=labels)
+        if annotations(obj).get(keys.MODE) == keys.MODE_IGNORE:
+            released.append(reference)
+        else:
+            named.append(_Named(item, key_of(obj), reference))
+    return named, released
+
+
+def _all_wanted(
+    named: Sequence[_Named], found: Kinds, *, labels: Mapping[str, str], only_workloads: bool
+) -> list[PlannedObject]:
+    """Objects to apply: of several with the same key, one."""
+    passed_over = superseded([each.name for each in named])
+    wanted, room = list[PlannedObject](), _MOST_PLANNED
+    for position, each in enumerate(named):
+        if position not in passed_over:
+            resource = found[each.item.api_version, each.item.kind]
+            made = _wanted(each.reference, each.item, resource, labels=labels, only_workloads=only_workloads, room=room)
+            room -= made.size
+            wanted.append(made)
+    return wanted
 
 
 def _length(reference: Object) -> int:

@@ -136,7 +136,12 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "ha": {"shoot": _shoot(tolerance="zone")},
     "hibernated": {"shoot": _shoot(), "running": Running.ASLEEP},
     "ipv6": {"shoot": _shoot(_IPV6)},
-    "local": {"shoot": _shoot(), "omitted": SHOOT_COMPONENTS, "address": Address("127.0.0.1", 6443)},
+    "local": {
+        "shoot": _shoot(),
+        "omitted": SHOOT_COMPONENTS,
+        "mutates_pods": False,
+        "address": Address("127.0.0.1", 6443),
+    },
     "unscaled": {"shoot": _shoot(), "autoscaled": False},
     "settings": {
         "shoot": _shoot(**_SETTINGS),

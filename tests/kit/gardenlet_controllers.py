@@ -67,7 +67,9 @@ def gardenlet_config(
 
 def all_but(*deployed: str) -> Omitted:
     """Of the components of a seed, all others are left out, and of Shoots all that may be."""
-    return Omitted(seed=tuple(each for each in COMPONENTS if each not in deployed), shoots=SHOOT_COMPONENTS)
+    return Omitted(
+        seed=tuple(each for each in COMPONENTS if each not in deployed), shoots=SHOOT_COMPONENTS, pod_webhooks=True
+    )
 
 
 def local_fields() -> dict[str, Any]:

@@ -72,9 +72,14 @@ def issue(
         raise NoAuthority("the authority has expired", remedy="rotate the certificate authorities of the Shoot")
     expires = min(now + min(max(lifetime, SHORTEST), LONGEST), end)
     client = make_client(issuer, user, [group], now=now, lifetime=expires - now, slack=_SLACK)
+    return json.dumps(_kubeconfig(name, servers, cluster=cluster, client=client)).encode(), expires
+
+
+def _kubeconfig(name: str, servers: Mapping[str, str], *, cluster: str, client: Pair) -> Object:
+    """Make a kubeconfig with a context for each server; the first is the current one. Args: cluster: see `issue`."""
     ca = base64.b64encode(cluster.encode()).decode()
     contexts = {f"{name}-{known}": url for known, url in servers.items()}
-    config = {
+    return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": next(iter(contexts)),
@@ -93,7 +98,6 @@ def issue(
             }
         ],
     }
-    return json.dumps(config).encode(), expires
 
 
 def _loaded(authority: Object | None) -> Pair:

@@ -38,8 +38,11 @@ class Retry:
         return int(self.within // self.every)
 
 
+USUAL = Retry()
 ONCE = Retry(within=0.0)
 """No retries: for tasks that wait with their own time limits."""
+LONG = Retry(within=600.0)
+"""More retries, in case many objects are written."""
 
 
 @dataclass(frozen=True)  # slots would prevent Python from storing generic type arguments on instances
@@ -52,7 +55,7 @@ class Task(Generic[O]):
     after: Collection[str] = ()
     unless: Callable[[O], bool] | None = None
     """Whether to skip the task."""
-    retry: Retry = Retry()
+    retry: Retry = USUAL
     provides: Result[Any] | None = None
     """Result of `run`, for later tasks."""
     reads: Collection[Result[Any]] = ()

@@ -25,6 +25,7 @@ from agent.resource_manager.managed_resource.report import Reporter
 from agent.resource_manager.managed_resource.rules.permissions import restriction_of
 from agent.resource_manager.managed_resource.source import SecretVersion, Source
 from agent.resource_manager.managed_resource.triggers import first_priority, is_applied, needs_reconcile
+from config.resource_manager.controllers import ManagedResource
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.managed_resource import jobs
@@ -58,14 +59,7 @@ class ManagedResourceLoop:
         )
         self._unsubscribe: Callable[[], None] = lambda: None
         self._kinds = kinds
-        self._live = LiveObjects(
-            client=context.target.client,
-            discovery=context.target.discovery,
-            kinds=kinds,
-            origin=keys.ORIGIN,
-            marks=(keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY, keys.GARBAGE_COLLECTABLE),
-            on_change=self._object_changed,
-        )
+        self._live = self._live_objects(context)
         self._plans = Plans(
             source=source,
             discovery=context.target.discovery,
@@ -104,17 +98,36 @@ class ManagedResourceLoop:
             record=record,
             inputs=self._inputs,
         )
-        self._reporter = Reporter(
+        self._reporter = self._reports(context, record)
+        self.loop = self._control_loop(settings, record)
+        self._log = structlog.get_logger()
+
+    def _live_objects(self, context: Context) -> LiveObjects:
+        return LiveObjects(
+            client=context.target.client,
+            discovery=context.target.discovery,
+            kinds=self._kinds,
+            origin=keys.ORIGIN,
+            marks=(keys.KEEP_OBJECT, keys.FINALIZE_DELETION_AFTER, keys.CLAIMED_BY, keys.GARBAGE_COLLECTABLE),
+            on_change=self._object_changed,
+        )
+
+    def _reports(self, context: Context, record: Record) -> Reporter:
+        settings = context.config.controllers.managed_resource
+        versions = History(
+            source=self._source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
+        )
+        return Reporter(
             record,
             context.recorder,
             context.changes,
-            versions=History(
-                source=source, caches=context.source.caches, recorder=context.recorder, limit=settings.history_limit
-            ),
+            versions=versions,
             sync_period=settings.sync_period,
             inputs=self._inputs,
         )
-        self.loop = ControlLoop(
+
+    def _control_loop(self, settings: ManagedResource, record: Record) -> ControlLoop:
+        loop = ControlLoop(
             "managedresource",
             kind=MANAGED_RESOURCES,
             workers=settings.concurrent_syncs,
@@ -124,10 +137,10 @@ class ManagedResourceLoop:
             highest=self._highest_priority,
             is_repeatable=True,
         )
-        self.loop.on_start(self._start)
-        self.loop.on_kinds_changed(self._kinds_changed)
-        self.loop.on_close(self._close)
-        self.loop.reconciled_by(
+        loop.on_start(self._start)
+        loop.on_kinds_changed(self._kinds_changed)
+        loop.on_close(self._close)
+        loop.reconciled_by(
             Reconciler(
                 resource_class=self._class,
                 record=record,
@@ -138,7 +151,7 @@ class ManagedResourceLoop:
                 reporter=self._reporter,
             )
         )
-        self._log = structlog.get_logger()
+        return loop
 
     async def _start(self) -> None:
         await self._source.synced()

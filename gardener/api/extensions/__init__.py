@@ -26,20 +26,6 @@ NETWORKS = _extension("Network", "networks")
 OPERATING_SYSTEM_CONFIGS = _extension("OperatingSystemConfig", "operatingsystemconfigs", "osc")
 SELF_HOSTED_SHOOT_EXPOSURES = _extension("SelfHostedShootExposure", "selfhostedshootexposures")
 WORKERS = _extension("Worker", "workers")
-ALL_EXTENSIONS = (
-    BACKUP_BUCKETS,
-    BACKUP_ENTRIES,
-    BASTIONS,
-    CONTAINER_RUNTIMES,
-    CONTROL_PLANES,
-    DNS_RECORDS,
-    EXTENSIONS,
-    INFRASTRUCTURES,
-    NETWORKS,
-    OPERATING_SYSTEM_CONFIGS,
-    SELF_HOSTED_SHOOT_EXPOSURES,
-    WORKERS,
-)
 OF_SHOOTS = (
     CONTAINER_RUNTIMES,
     CONTROL_PLANES,
@@ -51,6 +37,8 @@ OF_SHOOTS = (
     WORKERS,
 )
 """Kinds whose state is saved, and moves with a Shoot to another Seed."""
+_OTHERS = (BACKUP_BUCKETS, BACKUP_ENTRIES, BASTIONS, SELF_HOSTED_SHOOT_EXPOSURES)
+ALL_EXTENSIONS = tuple(sorted((*OF_SHOOTS, *_OTHERS), key=lambda each: each.kind))
 
 CLUSTERS = _extension("Cluster", "clusters", namespaced=False)
 """Data about the Shoot of a namespace for all extensions; none of them reconciles it."""

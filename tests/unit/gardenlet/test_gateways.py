@@ -96,8 +96,9 @@ async def test_of_a_shoot_that_leaves_it_need_not_be_known() -> None:
     assert of_leaving_shoot(config(HANDLERS), {**forgotten, "handler": "inner"}) == INNER
     gateway = of_leaving_shoot(config(HANDLERS), forgotten)
     operation = bare_operation(config=config(), gateway=gateway, internal=Served("h", "p", "", {}))
-    for task in (exposure.wait_for_address, exposure.names_at_gateway, exposure.internal_name):
-        await task(operation)
+    for unit in (exposure.AT_GATEWAY, exposure.INTERNAL_NAME):
+        await unit.deploy(operation)
+    await exposure.wait_for_address(operation)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ VARIANTS: list[dict[str, Any]] = [
     {},
     {"shoot": shoot_with(tolerance="zone")},
     {"running": Running.ASLEEP},
-    {"omitted": SHOOT_COMPONENTS},
+    {"omitted": SHOOT_COMPONENTS, "mutates_pods": False},
     {"autoscaled": False},
     {"shoot": shoot_with(verticalPodAutoscaler={"enabled": True})},
 ]
@@ -43,6 +43,10 @@ def test_a_component_declares_the_results_that_it_reads(component: Component) ->
 def test_names_and_tasks_of_components_are_their_own() -> None:
     for names in ([each.name for each in COMPONENTS], [each.id for each in COMPONENTS]):
         assert len(set(names)) == len(names)
+
+
+def test_what_the_configuration_may_omit_are_components_of_workers() -> None:
+    assert set(SHOOT_COMPONENTS) <= {each.name for each in COMPONENTS if each.is_of_workers}
 
 
 @pytest.mark.parametrize("component", [each for each in COMPONENTS if each.is_of_workers], ids=lambda each: each.name)

@@ -3,11 +3,16 @@
 Existing definitions of other projects' kinds stay unchanged; their owners may delete them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
+from agent.gardenlet.flow.graph import Task
+from agent.gardenlet.flow.unit import Leaves, Unit
+from agent.gardenlet.seed.main import optional
 from agent.gardenlet.seed.main.operation import SeedOperation
+from agent.gardenlet.seed.main.skipping import installs_no_autoscaler, is_garden
 from gardener import keys
 from gardener.api.managed_resource import custom_resource_definition
 from gardener.api.seed_definitions import OPEN, Stage, custom_resource_definitions
@@ -115,3 +120,39 @@ async def _confirm(operation: SeedOperation, name: str) -> None:
     if annotations(live).get(keys.CONFIRM_DELETION) != "true":
         confirmed = {keys.CONFIRM_DELETION: "true"}
         await operation.cluster.client.annotate(CUSTOM_RESOURCE_DEFINITIONS, name, confirmed, uid=uid(live))
+
+
+# --- units
+
+
+def _need_not(stage: Stage) -> Leaves[SeedOperation]:
+    """Whether to skip the definitions, because nothing needs them, or a garden provides them."""
+    return lambda operation: operation.is_garden or not optional.is_needed(stage, operation)
+
+
+_ROWS: Sequence[tuple[Stage, str, str, Leaves[SeedOperation] | None]] = (
+    (Stage.MACHINES, "machine", "machine", None),
+    (Stage.EXTENSIONS, "extension", "extensions", None),
+    (Stage.DRUID, "etcd", "ETCD", is_garden),
+    (Stage.VERTICAL_POD_AUTOSCALER, "vpa", "VPA", installs_no_autoscaler),
+    (Stage.ISTIO, "istio", "Istio", _need_not(Stage.ISTIO)),
+    (Stage.MONITORING, "monitoring", "monitoring", _need_not(Stage.MONITORING)),
+)
+"""Stages, in IDs and in titles of their tasks, with the condition that skips their deployment."""
+_UNITS = {
+    stage: Unit(
+        id=f"{its_id}-definitions",
+        title=f"{what}-related custom resource definitions",
+        deploy=partial(deploy, stage=stage),
+        unless=unless,
+        destroy=partial(destroy, stage=stage),
+    )
+    for stage, its_id, what, unless in _ROWS
+}
+UNITS = tuple(_UNITS.values())
+
+
+def removals(after: str) -> Iterator[Task[SeedOperation]]:
+    """Tasks that delete the definitions, those of extensions last in the table."""
+    for stage in (*(each for each in _UNITS if each is not Stage.EXTENSIONS), Stage.EXTENSIONS):
+        yield replace(_UNITS[stage].gone([after], unless=is_garden), id=f"{stage}-definitions")

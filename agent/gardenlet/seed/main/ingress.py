@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent.gardenlet.common.extension_objects.kinds import DNS_RECORD
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import SeedOperation
+from agent.gardenlet.seed.main.skipping import is_left_out
 from components import namespaces
 from components.gateways import (
     ISTIO,
@@ -264,3 +266,18 @@ def _extension_objects(operation: SeedOperation) -> "ExtensionObjects":
         clock=operation.cluster.clock,
         report=lambda _, reason: waits_for(reason),
     )
+
+
+UNIT = Unit(
+    id=NAME,
+    title="Istio",
+    deploy=reconcile,
+    after=["cluster-identity"],
+    wait=Wait(
+        "istio LoadBalancer is ready and managed ingress DNS record is reconciled",
+        until_reachable,
+        id="ingress-address",
+        unless=is_left_out(NAME),
+    ),
+    destroy=destroy,
+)

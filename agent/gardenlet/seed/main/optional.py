@@ -3,7 +3,10 @@
 A component that is not selected is deleted if it was deployed before, except if another gardenlet has deployed it.
 """
 
+from functools import partial
+
 from agent.gardenlet.common.secrets_manager import GeneratedSecrets
+from agent.gardenlet.flow.unit import Unit
 from agent.gardenlet.seed.main.operation import SeedOperation
 from components.sample import kinds_in_seed
 from components.seed_component import SeedComponent, SeedInputs
@@ -14,7 +17,18 @@ from kube.resources import Resource
 _GONE_SECONDS = 300.0
 
 
-def is_brought(component: SeedComponent, operation: SeedOperation) -> bool:
+def unit_of(component: SeedComponent) -> Unit[SeedOperation]:
+    return Unit(
+        id=component.name,
+        title=component.title,
+        deploy=partial(reconcile, component=component),
+        after=["cluster-identity", *component.after],
+        skips=partial(_is_brought, component),
+        destroy=partial(destroy, component=component),
+    )
+
+
+def _is_brought(component: SeedComponent, operation: SeedOperation) -> bool:
     """Whether the garden provides the component, so that it is left alone."""
     return component.is_of_garden and operation.is_garden
 

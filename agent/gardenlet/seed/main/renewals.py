@@ -3,7 +3,9 @@
 The annotation is removed when the work is done, unless it has changed; after a crash in between, the work is repeated.
 """
 
+from agent.gardenlet.flow.graph import Task
 from agent.gardenlet.seed.main.operation import SeedOperation
+from agent.gardenlet.seed.main.skipping import is_not_requested
 from gardener import keys
 from gardener.api.garden import SEEDS
 from kube.apply.application import for_each
@@ -68,3 +70,27 @@ async def _done(operation: SeedOperation, requested: str) -> None:
         await operation.garden.client.patch(SEEDS, operation.name, patch, content_type=JSON_PATCH)
     except (NotFound, Invalid):
         return  # the annotation has changed meanwhile
+
+
+TASKS = (
+    Task(
+        "access-secrets",
+        "Renewing garden access secrets",
+        renew_access_secrets,
+        after=["cluster-identity"],
+        unless=is_not_requested(keys.OPERATION_RENEW_ACCESS_SECRETS),
+    ),
+    Task(
+        "workload-identity-tokens",
+        "Renewing workload identity tokens",
+        renew_workload_identity_tokens,
+        after=["cluster-identity"],
+        unless=is_not_requested(keys.OPERATION_RENEW_WORKLOAD_IDENTITY_TOKENS),
+    ),
+    Task(
+        "kubeconfig",
+        "Renewing garden kubeconfig",
+        renew_kubeconfig,
+        unless=is_not_requested(keys.OPERATION_RENEW_KUBECONFIG),
+    ),
+)

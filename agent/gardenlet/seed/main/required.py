@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.seed.main.operation import SeedOperation
 from agent.gardenlet.seed.main.rules.prerequisites import unready_extensions
@@ -72,3 +73,19 @@ def _still_there(what: str, names: Iterable[str]) -> str:
 async def _until_none(problem: Callable[[], Awaitable[str]], *, seconds: float, every: float = _STORE_SECONDS) -> None:
     if left := await wait_while(problem, seconds=seconds, every=every, report=waits_for):
         raise ReconcileError(left)
+
+
+EXTENSIONS = Task(
+    "extensions",
+    "Waiting until required extensions are ready",
+    until_extensions_are_ready,
+    after=["system"],
+    retry=ONCE,
+)
+INSTALLATIONS_GONE = Task(
+    "installations",
+    "Ensuring all ControllerInstallations are gone",
+    until_installations_are_gone,
+    after=["cluster-identity"],
+    retry=ONCE,
+)

@@ -2,9 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from agent.gardenlet.flow.graph import ONCE
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit
+from agent.gardenlet.seed.main import definitions
 from agent.gardenlet.seed.main.definitions import are_served
 from agent.gardenlet.seed.main.operation import GARDEN, SeedOperation
+from agent.gardenlet.seed.main.skipping import is_garden
 from components import resource_manager
 from components.secrets import tables
 from components.secrets.configs import BUNDLE
@@ -85,3 +89,16 @@ def not_held(lease: Object | None, *, now: datetime) -> str:
     if not text(spec(lease).get("holderIdentity")) or renewed is None or renewed + timedelta(seconds=seconds) < now:
         return "no resource manager holds its Lease; start it, or configure the gardenlet to deploy it"
     return ""
+
+
+UNIT = Unit(
+    id="resource-manager",
+    verb="Deploying and waiting for",
+    title="gardener-resource-manager to be healthy",
+    deploy=deploy,
+    after=[each.id for each in definitions.UNITS],
+    skips=is_garden,
+    retry=ONCE,
+    destroy=destroy,
+    destroyed="gardener-resource-manager",
+)

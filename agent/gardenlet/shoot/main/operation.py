@@ -215,6 +215,7 @@ class ShootOperation:
             garden_identity=self.garden_identity,
             patience=as_object(self.config.node_toleration),
             omitted=self.config.omit.shoots,
+            mutates_pods=not self.config.omit.pod_webhooks,
             results=self.results,
             tasks=_tasks(self.shoot),
             now=format_time(self.seed.clock()),

@@ -1,5 +1,7 @@
 """`spec.kubernetes.kubelet` of a Shoot, which its worker pools may replace."""
 
+from collections.abc import Mapping
+
 from gardener.api.garden.common import signals
 from gardener.api.schema import Schema, boolean, duration, integer, mapping, quantity, string, struct
 
@@ -32,90 +34,85 @@ def _reserved(description: str, *, defaults: bool) -> Schema:
     )
 
 
-def kubelet(description: str) -> Schema:
-    return struct(
-        description,
+_CONTAINERS: Mapping[str, Schema] = {
+    "featureGates": feature_gates("kubelet"),
+    "containerLogMaxFiles": integer("Files that are kept of the log of a container; at least 2."),
+    "containerLogMaxSize": quantity("Size at which the log of a container is rotated; bytes."),
+    "cpuCFSQuota": boolean(
+        "Whether limits of CPU are enforced by the scheduler of the kernel. Kubelet's default is true."
+    ),
+    "cpuManagerPolicy": string("How CPUs are given to containers: none, or static (whole cores for guaranteed Pods)."),
+}
+_EVICTION: Mapping[str, Schema] = {
+    "evictionHard": signals("Pods are evicted at once when one of these falls below its value.", "Available", _amount),
+    "evictionSoft": signals(
+        "Pods are evicted when one of these was below its value for the time in `evictionSoftGracePeriod`.",
+        "Available",
+        _amount,
+    ),
+    "evictionSoftGracePeriod": signals("How long a value may be below `evictionSoft`.", "For available", duration),
+    "evictionMinimumReclaim": signals("How much is freed at least when Pods are evicted.", "For available", quantity),
+    "evictionMaxPodGracePeriod": integer("Time that an evicted Pod has to end at most; seconds."),
+    "evictionPressureTransitionPeriod": duration(
+        "How long the node stays under pressure in its conditions after it is over."
+    ),
+}
+_RESOURCES: Mapping[str, Schema] = {
+    "failSwapOn": boolean(
+        "Whether kubelet refuses to start while the node has swap. The webhooks fill in true for Shoots with workers."
+    ),
+    "imageGCHighThresholdPercent": integer(
+        "Usage of the disk at which images that are not used are removed; percent. The webhooks fill in 50.",
+        at_least=0,
+        at_most=100,
+    ),
+    "imageGCLowThresholdPercent": integer(
+        "Usage of the disk down to which images are removed; percent, less than the high threshold. The"
+        " webhooks fill in 40.",
+        at_least=0,
+        at_most=100,
+    ),
+    "kubeReserved": _reserved(
+        "What is set aside for kubelet, the container runtime and other parts of Kubernetes.", defaults=True
+    ),
+    "systemReserved": _reserved(
+        "What is set aside for the operating system. Deprecated in Kubernetes 1.31: use kubeReserved.",
+        defaults=False,
+    ),
+    "maxPods": integer(
+        "Pods on a node at most. Kubelet's default is 110. The mask of the nodes' networks follows from it."
+    ),
+    "memorySwap": struct(
+        "How containers use swap; needs the feature gate NodeSwap, and failSwapOn false.",
         {
-            "featureGates": feature_gates("kubelet"),
-            "containerLogMaxFiles": integer("Files that are kept of the log of a container; at least 2."),
-            "containerLogMaxSize": quantity("Size at which the log of a container is rotated; bytes."),
-            "cpuCFSQuota": boolean(
-                "Whether limits of CPU are enforced by the scheduler of the kernel. Kubelet's default is true."
-            ),
-            "cpuManagerPolicy": string(
-                "How CPUs are given to containers: none, or static (whole cores for guaranteed Pods)."
-            ),
-            "evictionHard": signals(
-                "Pods are evicted at once when one of these falls below its value.", "Available", _amount
-            ),
-            "evictionSoft": signals(
-                "Pods are evicted when one of these was below its value for the time in `evictionSoftGracePeriod`.",
-                "Available",
-                _amount,
-            ),
-            "evictionSoftGracePeriod": signals(
-                "How long a value may be below `evictionSoft`.", "For available", duration
-            ),
-            "evictionMinimumReclaim": signals(
-                "How much is freed at least when Pods are evicted.", "For available", quantity
-            ),
-            "evictionMaxPodGracePeriod": integer("Time that an evicted Pod has to end at most; seconds."),
-            "evictionPressureTransitionPeriod": duration(
-                "How long the node stays under pressure in its conditions after it is over."
-            ),
-            "failSwapOn": boolean(
-                "Whether kubelet refuses to start while the node has swap. The webhooks fill in true for Shoots with"
-                " workers."
-            ),
-            "imageGCHighThresholdPercent": integer(
-                "Usage of the disk at which images that are not used are removed; percent. The webhooks fill in 50.",
-                at_least=0,
-                at_most=100,
-            ),
-            "imageGCLowThresholdPercent": integer(
-                "Usage of the disk down to which images are removed; percent, less than the high threshold. The"
-                " webhooks fill in 40.",
-                at_least=0,
-                at_most=100,
-            ),
-            "kubeReserved": _reserved(
-                "What is set aside for kubelet, the container runtime and other parts of Kubernetes.", defaults=True
-            ),
-            "systemReserved": _reserved(
-                "What is set aside for the operating system. Deprecated in Kubernetes 1.31: use kubeReserved.",
-                defaults=False,
-            ),
-            "maxPods": integer(
-                "Pods on a node at most. Kubelet's default is 110. The mask of the nodes' networks follows from it."
-            ),
-            "memorySwap": struct(
-                "How containers use swap; needs the feature gate NodeSwap, and failSwapOn false.",
-                {
-                    "swapBehavior": string(
-                        "NoSwap: not at all. LimitedSwap: up to what their memory requests are of the node."
-                        " UnlimitedSwap: all there is. The webhooks fill in LimitedSwap where swap is on.",
-                        enum=["NoSwap", "LimitedSwap", "UnlimitedSwap"],
-                    )
-                },
-            ),
-            "podPidsLimit": integer(
-                "Process ids in a Pod at most; at least 100. Kubelet's default is no limit.", bits=64
-            ),
-            "protectKernelDefaults": boolean(
-                "Whether kubelet refuses to start if parameters of the kernel are not as it wants them."
-            ),
-            "registryBurst": integer(
-                "Number of image pulls at once, as long as registryPullQPS is kept on average.", at_least=0
-            ),
-            "registryPullQPS": integer("Number of image pulls a second; 0: no limit.", at_least=0),
-            "seccompDefault": boolean(
-                "Whether containers without a profile of seccomp run with that of the container runtime."
-            ),
-            "serializeImagePulls": boolean(
-                "Whether images are pulled one after the other. The webhooks fill in true for Shoots with workers."
-            ),
-            "streamingConnectionIdleTimeout": duration(
-                "How long a connection of exec, attach or port-forward may be silent; 30s to 4h."
-            ),
+            "swapBehavior": string(
+                "NoSwap: not at all. LimitedSwap: up to what their memory requests are of the node."
+                " UnlimitedSwap: all there is. The webhooks fill in LimitedSwap where swap is on.",
+                enum=["NoSwap", "LimitedSwap", "UnlimitedSwap"],
+            )
         },
-    )
+    ),
+    "podPidsLimit": integer("Process ids in a Pod at most; at least 100. Kubelet's default is no limit.", bits=64),
+}
+_RUNTIME: Mapping[str, Schema] = {
+    "protectKernelDefaults": boolean(
+        "Whether kubelet refuses to start if parameters of the kernel are not as it wants them."
+    ),
+    "registryBurst": integer(
+        "Number of image pulls at once, as long as registryPullQPS is kept on average.", at_least=0
+    ),
+    "registryPullQPS": integer("Number of image pulls a second; 0: no limit.", at_least=0),
+    "seccompDefault": boolean(
+        "Whether containers without a profile of seccomp run with that of the container runtime."
+    ),
+    "serializeImagePulls": boolean(
+        "Whether images are pulled one after the other. The webhooks fill in true for Shoots with workers."
+    ),
+    "streamingConnectionIdleTimeout": duration(
+        "How long a connection of exec, attach or port-forward may be silent; 30s to 4h."
+    ),
+}
+
+
+def kubelet(description: str) -> Schema:
+    return struct(description, {**_CONTAINERS, **_EVICTION, **_RESOURCES, **_RUNTIME})

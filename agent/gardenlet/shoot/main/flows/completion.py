@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from agent.gardenlet.flow.graph import ONCE, Task
-from agent.gardenlet.shoot.main.flows.when import any_of, asleep
+from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import CLUSTER
+from agent.gardenlet.shoot.main.skipping import asleep
 from agent.gardenlet.shoot.main.tasks import rotation
 from components import kube_apiserver
 from components.registry import COMPONENTS
@@ -78,5 +79,5 @@ def _again(task: Task[ShootOperation]) -> Task[ShootOperation]:
         id=f"{task.id}-current",
         name=f"{task.name}, without old certificate authorities",
         after=[LAST, *(f"{each}-current" for each in task.after if each in WITH_BUNDLES)],
-        unless=any_of(rotation.no_completion, asleep, *([task.unless] if task.unless else [])),
+        unless=any_of(rotation.no_completion, asleep, task.unless),
     )

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from agent.gardenlet.flow.graph import Task
+from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
-from agent.gardenlet.shoot.main.flows.when import any_of, no_clean_up
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.skipping import no_clean_up
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -27,7 +28,7 @@ def woken(
     found = []
     for each in ids:
         task = RECONCILE.tasks[each]
-        unless = any_of(no_clean_up, *([task.unless] if task.unless else []))
+        unless = any_of(no_clean_up, task.unless)
         before = [*(one for one in task.after if one in ids), *after.get(each, ())]
         found.append(replace(task, name=names.get(each, task.name), after=before, unless=unless))
     return found

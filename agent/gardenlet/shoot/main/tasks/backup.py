@@ -4,10 +4,15 @@ A Shoot that has moved has its backups in the bucket of the previous Seed. A sec
 copied and etcd has started with them.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait, any_of
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.skipping import no_backup, no_copy, no_waiting, not_restored
 from components import etcd, shoot_backup_entry
 from components.etcd_copies import Values, task, unfinished
 from gardener import keys, operations
@@ -88,19 +93,14 @@ async def _is_here(operation: ShootOperation, live: Object) -> bool:
     return await client.find(SECRETS, Key(namespace, etcd.BACKUP_SECRET)) is not None
 
 
-async def wait_for_entry(operation: ShootOperation) -> None:
-    """Wait until the BackupEntry has been reconciled.
+async def _wait(operation: ShootOperation, name: Callable[[Object], str]) -> None:
+    """Wait until a BackupEntry has been reconciled.
 
     Raises:
         NotInTimeError: the wait timed out.
     """
-    await _wait(operation, shoot_backup_entry.name(operation.shoot))
-
-
-async def _wait(operation: ShootOperation, name: str) -> None:
-    await operation.garden_waiting.until_ready(
-        BACKUP_ENTRIES, Key(operation.name.namespace, name), _unready, seconds=_SECONDS, report=waits_for
-    )
+    place = Key(operation.name.namespace, name(operation.shoot))
+    await operation.garden_waiting.until_ready(BACKUP_ENTRIES, place, _unready, seconds=_SECONDS, report=waits_for)
 
 
 def _unready(entry: Object | None) -> str:
@@ -138,15 +138,6 @@ async def source_entry(operation: ShootOperation) -> None:
         bucket = text(spec(source).get("bucketName"))
     wanted = shoot_backup_entry.source(shoot, bucket=bucket, seed=_own_seed(operation))
     await _have(operation, wanted)
-
-
-async def wait_for_source_entry(operation: ShootOperation) -> None:
-    """Wait until the source entry has been reconciled.
-
-    Raises:
-        NotInTimeError: the wait timed out.
-    """
-    await _wait(operation, shoot_backup_entry.source_name(operation.shoot))
 
 
 async def copy(operation: ShootOperation) -> None:
@@ -242,3 +233,49 @@ async def _confirm_and_delete(client: Client, resource: Resource, live: Object) 
     with suppress(NotFound):
         await client.annotate(resource, key(live), {keys.CONFIRM_DELETION: "true"}, uid=uid(live))
         await client.delete(resource, key(live), uid=uid(live))
+
+
+# --- units
+
+SOURCE_ENTRY = Unit(
+    id="source-entry",
+    title="source backup entry",
+    deploy=source_entry,
+    after=["namespace"],
+    skips=no_copy,
+    retry=ONCE,
+    wait=Wait(
+        "the source backup entry has been reconciled",
+        partial(_wait, name=shoot_backup_entry.source_name),
+        unless=no_waiting,
+    ),
+)
+ENTRY = Unit(
+    id="backup-entry",
+    title="backup entry",
+    deploy=entry,
+    after=["namespace", "source-entry-ready"],
+    skips=no_backup,
+    retry=ONCE,
+    wait=Wait("the backup entry has been reconciled", partial(_wait, name=shoot_backup_entry.name), unless=no_waiting),
+)
+COPY = Unit(
+    id="copy",
+    verb="Copying",
+    title="etcd backups to new seed's backup bucket",
+    deploy=copy,
+    after=["secrets", "backup-entry-ready", "source-entry-ready"],
+    skips=no_copy,
+    retry=ONCE,
+    wait=Wait("etcd backups are copied", wait_for_copy, id="copied"),
+    destroy=destroy_copy,
+    destroyed="copy etcd backups task resource",
+)
+SOURCE_ENTRY_GONE = Task(
+    "source-entry-gone",
+    "Destroying source backup entry",
+    destroy_source_entry,
+    after=["etcd-ready"],
+    unless=any_of(not_restored, no_backup),
+    retry=ONCE,
+)

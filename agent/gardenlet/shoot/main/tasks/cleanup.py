@@ -8,9 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.rules import cleanup as rules
 from agent.gardenlet.shoot.main.rules.cleanup import Kind, is_overdue, is_spared, kinds
+from agent.gardenlet.shoot.main.skipping import no_clean_up
 from gardener.error_codes import CLEANUP_CLUSTER_RESOURCES
 from kube.apply.application import for_each
 from kube.errors import Conflict, KindNotServed, NotFound
@@ -101,3 +104,14 @@ async def _remove(cluster: Cluster, kind: Kind, shoot: Object, obj: Object) -> N
             if finalizers(obj):
                 meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": None}
                 await cluster.client.patch(resource, name, {"metadata": meta})
+
+
+def _task(its_id: str, name: str, wanted: Sequence[Kind], after: str) -> Task[ShootOperation]:
+    return Task(its_id, name, partial(clean_up, wanted=wanted), after=[after], unless=no_clean_up, retry=ONCE)
+
+
+TASKS = (
+    _task("webhooks", "Cleaning up webhooks", rules.WEBHOOKS, "connection"),
+    _task("extended-apis", "Cleaning extended API groups", rules.EXTENDED_APIS, "controller-manager-ready"),
+    _task("workloads", "Cleaning Kubernetes resources", rules.WORKLOADS, "extended-apis"),
+)

@@ -1,23 +1,24 @@
 """Removal of a Shoot from its seed: objects applied to its cluster, and finally its namespace."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from agent.gardenlet.common.shoot_states.saving import forget
+from agent.gardenlet.flow.graph import ONCE, Retry, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.tasks.cleanup import Left
-from components import kube_apiserver, referenced_resources
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KubeError
 from kube.objects import Key, Object, finalizers, held_by, is_deleting, key, spec, uid
-from kube.resources import NAMESPACES, SECRETS, SERVICES
+from kube.resources import NAMESPACES
 from kube.runtime.client import Form, Selection
 from kube.runtime.waiting import NotInTimeError, Waiting, has_to_go
 from process.clusters import Cluster
 
-_MANAGED_SECONDS, _NAMESPACE_SECONDS, _GONE_SECONDS = 600.0, 900.0, 300.0
+_MANAGED_SECONDS, _NAMESPACE_SECONDS = 600.0, 900.0
 _OF_GARDENER = "origin=gardener"
 
 
@@ -58,23 +59,22 @@ async def _wait(operation: ShootOperation, selector: str, *, missing: Callable[[
     )
 
 
-async def referenced(operation: ShootOperation) -> None:
-    """Delete copies of referenced resources, and wait.
-
-    Raises:
-        ComponentError: the objects could not be written or removed.
-    """
-    kinds = [MANAGED_RESOURCES.type_meta, SECRETS.type_meta]
-    await operation.destroy(referenced_resources.NAME, kinds, seconds=_GONE_SECONDS)
-
-
-async def service(operation: ShootOperation) -> None:
-    """Delete the Service of the API server, and wait.
-
-    Raises:
-        ComponentError: the objects could not be written or removed.
-    """
-    await operation.destroy(f"{kube_apiserver.NAME}-service", [SERVICES.type_meta], seconds=_GONE_SECONDS)
+OBJECTS_OF_GARDENER = Unit(
+    id="managed-resources",
+    verb="Deleting",
+    title="managed resources",
+    deploy=delete_managed_resources,
+    after=["workloads", "systems-gone"],
+    retry=ONCE,
+    wait=Wait("managed resources have been deleted", wait_for_managed_resources, id="managed-resources-gone"),
+)
+OBJECTS_OF_SHOOT_GONE = Task(
+    "shoot-managed-resources-gone",
+    "Waiting until shoot managed resources have been deleted",
+    wait_for_all_of_shoot,
+    after=["extensions-before-gone", "stale-extensions-gone", "control-plane-gone"],
+    retry=ONCE,
+)
 
 
 # --- the end, of both kinds of deletion
@@ -93,6 +93,9 @@ class Leaving(Protocol):
     def garden(self) -> Cluster: ...
     @property
     def waiting(self) -> Waiting: ...
+
+
+L = TypeVar("L", bound=Leaving)
 
 
 async def namespace(shoot: Leaving) -> None:
@@ -131,3 +134,20 @@ async def _holders(shoot: Leaving) -> Left:
 async def shoot_state(shoot: Leaving) -> None:
     """Delete the ShootState in the garden."""
     await forget(shoot.garden.client, shoot.name)
+
+
+def namespace_goes(its_id: str, after: Collection[str], retry: Retry = ONCE) -> Unit[L]:
+    """Return the unit that deletes the namespace, once nothing else is left."""
+    return Unit(
+        id=its_id,
+        verb="Deleting",
+        title="shoot namespace in Seed",
+        deploy=namespace,
+        after=after,
+        retry=retry,
+        wait=Wait("shoot namespace in Seed has been deleted", wait_for_namespace, id="namespace-gone"),
+    )
+
+
+def state_goes(after: Collection[str], retry: Retry = ONCE) -> Task[L]:
+    return Task("state", "Deleting Shoot State", shoot_state, after=after, retry=retry)

@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
+from agent.gardenlet.flow.graph import LONG, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import (
     FORMER,
@@ -22,6 +24,8 @@ from agent.gardenlet.shoot.main.rules.encryption import (
     is_marked,
     listed,
 )
+from agent.gardenlet.shoot.main.skipping import asleep, no_backup
+from agent.gardenlet.shoot.main.tasks import snapshots
 from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out, mark_api_server
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import kube_apiserver
@@ -39,11 +43,11 @@ from kube.runtime.limiter import TokenBucket
 _WRITES_A_SECOND = 100
 
 
-def nothing_to_write(operation: ShootOperation) -> bool:
+def _nothing_to_write(operation: ShootOperation) -> bool:
     return not encrypted(operation.shoot).changed and not operation.is_in(PREPARING, ENCRYPTION_KEY)
 
 
-def nothing_written(operation: ShootOperation) -> bool:
+def _nothing_written(operation: ShootOperation) -> bool:
     """Whether no label has to be removed: during a rotation, labels stay until its completion."""
     return not encrypted(operation.shoot).changed and not operation.is_in(COMPLETING, ENCRYPTION_KEY)
 
@@ -112,3 +116,32 @@ async def _served(client: Client, names: Iterable[str]) -> AsyncIterator[Resourc
                     break
         except KubeError as error:
             raise ReconcileError(f"{name} can't be rewritten: its current state is unknown: {error}") from error
+
+
+TASKS = (
+    Task(
+        "label-encrypted",
+        "Labeling resources after modification of encryption config or to encrypt them with new ETCD encryption key",
+        label,
+        after=["connection"],
+        unless=any_of(asleep, _nothing_to_write),
+        retry=LONG,
+    ),
+    Task(
+        "snapshot",
+        "Snapshotting ETCD after modification of encryption config or resources are re-encrypted with new ETCD"
+        " encryption key",
+        snapshots.with_new_key,
+        after=["label-encrypted"],
+        unless=any_of(asleep, no_backup, _nothing_to_write),
+        retry=LONG,
+    ),
+    Task(
+        "unlabel-encrypted",
+        "Removing label from resources after modification of encryption config or rotation of ETCD encryption key",
+        remove_label,
+        after=["connection", "label-encrypted", "snapshot", "old-token-secrets"],
+        unless=any_of(asleep, _nothing_written),
+        retry=LONG,
+    ),
+)

@@ -4,7 +4,9 @@ import asyncio
 import base64
 
 from agent.gardenlet.common.extension_objects.kinds import ETCD
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.skipping import asleep_or_no_waiting
 from agent.gardenlet.shoot.main.tasks import requests
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import etcd, shoot_backup_entry
@@ -127,3 +129,13 @@ async def destroy(operation: ShootOperation) -> None:
 
 def _names(operation: ShootOperation) -> list[Key]:
     return [Key(operation.technical_id, etcd.name(role)) for role in (MAIN, EVENTS)]
+
+
+UNIT = Unit(
+    id="etcd",
+    title="main and events etcd",
+    deploy=deploy,
+    after=["secrets", "credentials", "backup-entry-ready", "copy-gone"],
+    wait=Wait("main and event etcd report readiness", wait, unless=asleep_or_no_waiting),
+    destroy=destroy,
+)

@@ -5,12 +5,16 @@ each Shoot has its own load balancer.
 """
 
 import base64
+from functools import partial
 
 from agent.gardenlet.common.extension_objects.kinds import DNS_RECORD
+from agent.gardenlet.flow.graph import ONCE, USUAL, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.domains import Served
 from agent.gardenlet.shoot.main.rules.load_balancers import published
+from agent.gardenlet.shoot.main.skipping import asleep, no_gateways
 from components import dns_records, kube_apiserver, shoot_exposure
 from components.dns_records import EXTERNAL, INTERNAL
 from components.results import ADDRESS, CLUSTER_IP, NAMESPACE, Address
@@ -20,7 +24,8 @@ from kube.objects import Key, Object, key, mapping, spec, text, uid
 from kube.paths import at
 from kube.resources import SECRETS, SERVICES
 
-_SERVICE_SECONDS = 60.0
+_SERVICE = f"{kube_apiserver.NAME}-service"
+_SERVICE_SECONDS, _SERVICE_GONE_SECONDS = 60.0, 300.0
 _GONE_SECONDS = 120.0
 _AT_GATEWAY = [each.type_meta for each in (DESTINATION_RULES, GATEWAYS, MANAGED_RESOURCES, SECRETS, VIRTUAL_SERVICES)]
 _TASKS = {INTERNAL: "deployDNSRecordInternal", EXTERNAL: "deployDNSRecordExternal"}
@@ -36,9 +41,18 @@ async def service(operation: ShootOperation) -> str:
     wanted = kube_apiserver.service(operation.technical_id)
     if not operation.config.has_gateways:
         wanted = {**wanted, "spec": {**spec(wanted), "type": "LoadBalancer"}}
-    await operation.deploy(f"{kube_apiserver.NAME}-service", [wanted])
+    await operation.deploy(_SERVICE, [wanted])
     live = await operation.seed.client.get(SERVICES, key(wanted))
     return text(spec(live).get("clusterIP"))
+
+
+async def destroy_service(operation: ShootOperation) -> None:
+    """Delete the Service of the API server, and wait.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+    """
+    await operation.destroy(_SERVICE, [SERVICES.type_meta], seconds=_SERVICE_GONE_SECONDS)
 
 
 async def wait_for_address(operation: ShootOperation) -> Address:
@@ -49,18 +63,12 @@ async def wait_for_address(operation: ShootOperation) -> Address:
     """
     gateway = operation.nearest_gateway
     if not operation.config.has_gateways:
-        name = Key(operation.technical_id, kube_apiserver.NAME)
+        place = Key(operation.technical_id, kube_apiserver.NAME)
     elif gateway is not None:
-        name = Key(gateway.namespace, gateway.service)
+        place = Key(gateway.namespace, gateway.service)
     else:
         return Address()
-    live = await operation.waiting.until_ready(
-        SERVICES,
-        name,
-        _no_address,
-        seconds=_SERVICE_SECONDS,
-        report=waits_for,
-    )
+    live = await operation.waiting.until_ready(SERVICES, place, _no_address, seconds=_SERVICE_SECONDS, report=waits_for)
     return Address(*published(live, kube_apiserver.PORT))
 
 
@@ -114,17 +122,9 @@ def issuer(operation: ShootOperation) -> str:
 # --- names
 
 
-async def internal_name(operation: ShootOperation) -> None:
-    await _name(operation, INTERNAL, operation.internal)
-
-
-async def external_name(operation: ShootOperation) -> None:
-    await _name(operation, EXTERNAL, operation.external)
-
-
-async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
+async def name(operation: ShootOperation, role: str) -> None:
     """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
-    if served is None or not operation.results[ADDRESS].host:
+    if (served := _served(operation, role)) is None or not operation.results[ADDRESS].host:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
@@ -132,6 +132,10 @@ async def _name(operation: ShootOperation, role: str, served: Served | None) -> 
     await operation.ask(DNS_RECORD, record, is_demanded=operation.is_asked(_TASKS[role]))
     await operation.until_answered(DNS_RECORD, key(record))
     await operation.task_done(_TASKS[role])
+
+
+def _served(operation: ShootOperation, role: str) -> Served | None:
+    return operation.internal if role == INTERNAL else operation.external
 
 
 def _values(operation: ShootOperation, role: str, served: Served) -> dns_records.Values:
@@ -142,27 +146,78 @@ def _values(operation: ShootOperation, role: str, served: Served) -> dns_records
         host=served.host,
         addresses=[operation.results[ADDRESS].host],
         provider=served.provider,
-        credentials={name: base64.b64decode(value) for name, value in served.credentials.items()},
+        credentials={field: base64.b64decode(value) for field, value in served.credentials.items()},
         zone=served.zone,
         ttl=operation.config.controllers.shoot.dns_entry_ttl_seconds,
     )
 
 
-async def remove_internal_name(operation: ShootOperation) -> None:
-    await _remove_name(operation, INTERNAL, operation.internal)
-
-
-async def remove_external_name(operation: ShootOperation) -> None:
-    await _remove_name(operation, EXTERNAL, operation.external)
-
-
-async def _remove_name(operation: ShootOperation, role: str, served: Served | None) -> None:
+async def remove_name(operation: ShootOperation, role: str) -> None:
     """Delete a DNSRecord with current credentials, and wait. Raises ExtensionError, KubeError."""
-    name = Key(operation.technical_id, dns_records.name(operation.name.name, role))
-    live = await operation.seed.client.find(DNS_RECORDS, name)
+    place = Key(operation.technical_id, dns_records.name(operation.name.name, role))
+    live = await operation.seed.client.find(DNS_RECORDS, place)
     if live is None:
         return
-    if served is not None and operation.namespace_lives:
+    if (served := _served(operation, role)) is not None and operation.namespace_lives:
         await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
-    await operation.extensions.delete(DNS_RECORD, name, live=live)
-    await operation.extensions.wait_until_gone(DNS_RECORD, name, expected_uid=uid(live))
+    await operation.extensions.delete(DNS_RECORD, place, live=live)
+    await operation.extensions.wait_until_gone(DNS_RECORD, place, expected_uid=uid(live))
+
+
+# --- units
+
+SERVICE = Unit(
+    id="service",
+    title="Kubernetes API server service in the Seed cluster",
+    deploy=service,
+    after=["namespace", "identity", "infrastructure-ready"],
+    provides=CLUSTER_IP,
+    wait=Wait(
+        "Kubernetes API server service in the Seed cluster has reported readiness",
+        wait_for_address,
+        id="address",
+        unless=asleep,
+        retry=USUAL,
+        provides=ADDRESS,
+        reads=[NAMESPACE],
+    ),
+    destroy=destroy_service,
+    destroyed="Kubernetes API server service",
+)
+AT_GATEWAY = Unit(
+    id="names-at-gateway",
+    title="Kubernetes API server service SNI settings in the Seed cluster",
+    deploy=names_at_gateway,
+    after=["service"],
+    skips=no_gateways,
+    unless=asleep,
+    reads=[NAMESPACE, CLUSTER_IP],
+    destroy=remove_names_at_gateway,
+    destroyed="Kubernetes API server service SNI",
+)
+ADVERTISED = Task(
+    "advertised",
+    "Ensuring advertised addresses for the Shoot",
+    advertise,
+    after=["address"],
+    unless=asleep,
+    retry=ONCE,
+    reads=[ADDRESS],
+)
+
+
+def _record(role: str) -> Unit[ShootOperation]:
+    return Unit(
+        id=f"{role}-name",
+        title=f"{role} domain DNS record",
+        deploy=partial(name, role=role),
+        after=["referenced", "address"],
+        unless=asleep,
+        retry=ONCE,
+        reads=[ADDRESS],
+        destroy=partial(remove_name, role=role),
+        destroy_reads=[ADDRESS],
+    )
+
+
+INTERNAL_NAME, EXTERNAL_NAME = _record(INTERNAL), _record(EXTERNAL)

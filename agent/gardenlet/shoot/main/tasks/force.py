@@ -13,10 +13,11 @@ from functools import partial
 from agent.gardenlet.common.extension_objects.kinds import OF_SHOOTS, Kind
 from agent.gardenlet.common.shoot_clusters import ShootClusters
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main import cluster_objects
 from gardener import keys
 from gardener.api.druid import ETCDS
-from gardener.api.extensions import ALL_EXTENSIONS, BACKUP_BUCKETS, BACKUP_ENTRIES
+from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.kinds import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -46,7 +47,7 @@ from kube.runtime.client import Form, Selection
 from kube.runtime.waiting import NotInTimeError, Waiting
 from process.clusters import Cluster
 
-_OF_SHOOT = [each for each in ALL_EXTENSIONS if each not in {BACKUP_BUCKETS, BACKUP_ENTRIES}]
+_OF_SHOOT = [each for each in ALL_EXTENSIONS if each.namespaced]
 _MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
@@ -96,6 +97,15 @@ async def delete_extensions(removal: Removal) -> None:
 async def wait_for_extensions(removal: Removal) -> None:
     """Wait for extension objects, and finally release them by force."""
     await asyncio.gather(*(_until_gone(removal, each, _seconds(removal, each)) for each in _OF_SHOOT))
+
+
+EXTENSIONS = Unit(
+    id="extensions",
+    verb="Deleting",
+    title="extension resources",
+    deploy=delete_extensions,
+    wait=Wait("extension resources have been deleted", wait_for_extensions, id="extensions-gone"),
+)
 
 
 def _seconds(removal: Removal, resource: Resource) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 
 from agent.gardenlet.common.secrets_manager import UseOfOld
+from agent.gardenlet.flow.graph import Task
+from agent.gardenlet.flow.unit import Unit
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import CLUSTER
@@ -15,6 +17,7 @@ from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components import kube_apiserver, referenced_resources, registry, shoot_namespace
 from components.control_plane import etcd_members
+from components.results import NAMESPACE as ITS_NAMESPACE
 from components.results import Namespace
 from components.secrets import persisted, published, tables
 from components.secrets.configs import Config
@@ -24,6 +27,7 @@ from components.secrets.stored import Stored
 from components.secrets.tables import ControlPlane
 from gardener import operations
 from gardener.api.garden import INTERNAL_SECRETS
+from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.rotations import AUTHORITIES, COMPLETING
 from gardener.garden.shoots import has_ssh, references
 from kube.apply.shared_objects import ensure
@@ -35,6 +39,7 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 
 _ZONE = "topology.kubernetes.io/zone"
+_GONE_SECONDS = 300.0
 
 
 async def namespace(operation: ShootOperation) -> Namespace:
@@ -282,3 +287,35 @@ async def referenced(operation: ShootOperation) -> None:
                 f"the Shoot refers to {resource.kind} {name}, which does not exist: {error}"
             ) from error
     await operation.deploy(referenced_resources.NAME, referenced_resources.objects(operation.technical_id, found))
+
+
+async def destroy_referenced(operation: ShootOperation) -> None:
+    """Delete copies of referenced resources, and wait.
+
+    Raises:
+        ComponentError: the objects could not be written or removed.
+    """
+    kinds = [MANAGED_RESOURCES.type_meta, SECRETS.type_meta]
+    await operation.destroy(referenced_resources.NAME, kinds, seconds=_GONE_SECONDS)
+
+
+# --- units
+
+NAMESPACE = Unit(id="namespace", title="Shoot namespace in Seed", deploy=namespace, provides=ITS_NAMESPACE)
+IDENTITY = Task("identity", "Ensuring Shoot cluster identity", cluster_identity, after=["namespace"])
+KEYS = Task(
+    "secrets", "Initializing secrets management", secrets, after=["namespace"], provides=CLUSTER, reads=[CLUSTER]
+)
+REFERENCED = Unit(
+    id="referenced",
+    title="referenced resources",
+    deploy=referenced,
+    after=["namespace"],
+    destroy=destroy_referenced,
+)
+CLIENT_AUTHORITY = Task(
+    "client-authority",
+    "Publishing the authority for client certificates",
+    client_authority,
+    after=["api-server-ready"],
+)

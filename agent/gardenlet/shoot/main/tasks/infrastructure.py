@@ -3,12 +3,16 @@
 import base64
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, any_of
 from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
+from agent.gardenlet.shoot.main.skipping import uses_ssh, workerless
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, remove_stale
 from components import container_runtimes, identity_credentials, results, shoot_infrastructure
 from components.results import Results
 from components.secrets import tables
@@ -103,6 +107,24 @@ def _runtimes(operation: ShootOperation) -> Iterator[Object]:
     return container_runtimes.objects(operation.shoot, operation.technical_id)
 
 
+async def control_plane(operation: ShootOperation) -> None:
+    """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
+    if not operation.results[results.INFRASTRUCTURE]:
+        name = Key(operation.technical_id, operation.name.name)
+        live = await operation.seed.client.find(INFRASTRUCTURES, name)
+        operation = replace(operation, results=Results({results.INFRASTRUCTURE: live or {}}))
+    await deploy(operation, CONTROL_PLANE)
+
+
+# --- units
+
+CREDENTIALS = Unit(
+    id="credentials",
+    title="cloud provider account secret",
+    deploy=credentials,
+    after=["namespace"],
+    skips=workerless,
+)
 INFRASTRUCTURE = Requests(
     kind=kinds.INFRASTRUCTURE,
     task="infrastructure",
@@ -114,6 +136,7 @@ INFRASTRUCTURE = Requests(
     carries_out="deployInfrastructure",
     is_demanded=_has_failed,
     is_needed=True,
+    destroyed="shoot infrastructure",
 )
 CONTROL_PLANE = Requests(
     kind=kinds.CONTROL_PLANE,
@@ -123,6 +146,8 @@ CONTROL_PLANE = Requests(
     after=["infrastructure-ready", "api-server-ready", "resource-manager-ready"],
     manifests=lambda operation: [shoot_infrastructure.control_plane(operation.inputs())],
     reads=[results.INFRASTRUCTURE],
+    destroyed="shoot control plane",
+    deploys=control_plane,
 )
 NETWORK = Requests(
     kind=kinds.NETWORK,
@@ -141,12 +166,19 @@ CONTAINER_RUNTIMES = Requests(
     manifests=_runtimes,
     names=lambda operation: [key(each).name for each in _runtimes(operation)],
 )
-
-
-async def control_plane(operation: ShootOperation) -> None:
-    """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
-    if not operation.results[results.INFRASTRUCTURE]:
-        name = Key(operation.technical_id, operation.name.name)
-        live = await operation.seed.client.find(INFRASTRUCTURES, name)
-        operation = replace(operation, results=Results({results.INFRASTRUCTURE: live or {}}))
-    await deploy(operation, CONTROL_PLANE)
+STALE_RUNTIMES = Task(
+    "stale-runtimes",
+    "Deleting stale container runtime resources",
+    partial(remove_stale, requests=CONTAINER_RUNTIMES),
+    after=["connection"],
+    unless=workerless,
+    retry=ONCE,
+)
+BASTIONS = Task(
+    "bastions",
+    "Deleting Bastions",
+    remove_bastions,
+    after=["referenced", "infrastructure-ready", "control-plane-ready"],
+    unless=any_of(workerless, uses_ssh),
+    retry=ONCE,
+)

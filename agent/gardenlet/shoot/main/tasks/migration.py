@@ -12,12 +12,14 @@ from agent.gardenlet.common.extension_objects.kinds import Kind
 from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone
 from agent.gardenlet.common.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.common.shoot_states.saving import Saved, demand_all_keys, living, save, saved
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
-from agent.gardenlet.shoot.main.tasks import requests
+from agent.gardenlet.shoot.main.tasks import destruction, requests, snapshots
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from components import shoot_backup_entry
 from gardener import keys, operations
@@ -233,6 +235,60 @@ async def forget(operation: ShootOperation) -> None:
     await cluster_objects.delete(operation.seed.client, operation.technical_id)
     if keys.TASKS in annotations(operation.shoot):
         await operation.garden.client.annotate(SHOOTS, operation.name, {keys.TASKS: None})
+
+
+# --- tasks
+
+EXTENSIONS = Task(
+    "extensions-migrated",
+    "Migrating extension resources, and waiting until they have been migrated",
+    migrate_extensions,
+    after=["resource-manager-ready"],
+    retry=ONCE,
+)
+STATE = Task("state", "Persisting ShootState in garden cluster", persist, after=["extensions-migrated"])
+KEPT_OBJECTS = Task(
+    "keep-objects",
+    "Configuring Managed Resources objects to be kept in the Shoot",
+    keep_objects,
+    after=["state"],
+)
+OBJECTS_GO = Unit(
+    id="managed-resources",
+    verb="Deleting",
+    title="all Managed Resources from the Shoot's namespace",
+    deploy=delete_managed_resources,
+    after=["keep-objects"],
+    wait=Wait("ManagedResources are deleted", destruction.wait_for_all_of_shoot, id="managed-resources-gone"),
+)
+EXTENSIONS_BEFORE = Task(
+    "extensions-before",
+    "Deleting extension resources before kube-apiserver",
+    delete_extensions_before,
+    after=["managed-resources-gone"],
+    retry=ONCE,
+)
+EXTENSIONS_AFTER = Task(
+    "extensions-after",
+    "Deleting extension resources after kube-apiserver",
+    delete_extensions_after,
+    after=["api-server-gone"],
+    retry=ONCE,
+)
+NAMES = Task("names", "Migrating domain DNS records", move_names, after=["api-server-gone"], retry=ONCE)
+SNAPSHOT = Task("snapshot", "Creating ETCD Snapshot", snapshots.last, after=["api-server-gone"], retry=ONCE)
+BACKUP_ENTRY = Unit(
+    id="backup-entry",
+    verb="Migrating",
+    title="BackupEntry to new seed",
+    deploy=move_backup_entry,
+    after=["snapshot"],
+    wait=Wait("BackupEntry has been migrated to new seed", wait_for_backup_entry, id="backup-entry-moved"),
+)
+CLUSTER = Task("cluster", "Deleting Cluster", forget, after=["namespace-gone"])
+
+
+# --- after the flow
 
 
 async def let_go(garden: Client, shoot: Object, *, seed: str) -> None:

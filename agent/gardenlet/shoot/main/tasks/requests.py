@@ -1,4 +1,4 @@
-"""Objects that extensions respond to: one definition for each kind, from which its tasks are derived."""
+"""Objects that extensions respond to: one definition for each kind, from which its unit is derived."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from agent.gardenlet.common.extension_objects.kinds import Kind
+from agent.gardenlet.flow.unit import Run, Unit, Wait
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import Going
+from agent.gardenlet.shoot.main.skipping import no_waiting, workerless
 from agent.gardenlet.shoot.main.tasks.components import known
 from components.results import Result
 from kube.objects import Key, Object, key
@@ -19,9 +21,7 @@ from kube.runtime.client import Form, Selection
 class Requests:
     """Attributes:
     task: ID of the task that deploys them.
-    title: in the name of that task: `Deploying <title>`.
-    awaited: state that the flow waits for: `Waiting until <awaited>`.
-    after: IDs of tasks before it.
+    title, awaited, after, destroyed: see `Unit`.
     manifests: makes the desired objects.
     names: of the desired objects; None: one with the name of the Shoot.
     reads: results of earlier tasks, for the objects.
@@ -29,6 +29,8 @@ class Requests:
     carries_out: requested task of the Shoot's annotation: a reconciliation even if nothing has changed.
     is_demanded: whether to request one in other cases.
     is_needed: whether to wait even if the user skips waiting, since later tasks use the response.
+    deploys: writes the objects; None: `deploy`.
+    waits: waits for responses; None: `wait`, or `wait_for_one`.
     """
 
     kind: Kind
@@ -43,10 +45,33 @@ class Requests:
     carries_out: str = ""
     is_demanded: Callable[[ShootOperation], bool] = lambda _: False
     is_needed: bool = False
+    destroyed: str = ""
+    deploys: Run[ShootOperation] | None = None
+    waits: Run[ShootOperation] | None = None
 
     def keys(self, operation: ShootOperation) -> list[Key]:
         names = [operation.name.name] if self.names is None else self.names(operation)
         return [Key(operation.technical_id, each) for each in names]
+
+    @property
+    def unit(self) -> Unit[ShootOperation]:
+        waits = wait_for_one if self.names is None else wait
+        return Unit(
+            id=self.task,
+            title=self.title,
+            deploy=self.deploys or partial(deploy, requests=self),
+            after=self.after,
+            skips=workerless,
+            reads=self.reads,
+            wait=Wait(
+                self.awaited,
+                self.waits or partial(waits, requests=self),
+                unless=None if self.is_needed else no_waiting,
+                provides=self.provides,
+            ),
+            destroy=partial(remove, requests=self),
+            destroyed=self.destroyed,
+        )
 
 
 async def deploy(operation: ShootOperation, requests: Requests) -> None:

@@ -9,9 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import datetime
 
+from agent.gardenlet.flow.graph import LONG, ONCE, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.encryption import KEY_NAME
+from agent.gardenlet.shoot.main.skipping import asleep
 from agent.gardenlet.shoot.main.tasks.control_plane import api_server_is_rolled_out
 from agent.gardenlet.shoot.main.tasks.secrets import name_of
 from components.control_plane import CLASS_SHOOT
@@ -33,11 +36,11 @@ _REQUESTS = f"{keys.PURPOSE}={keys.PURPOSE_TOKEN_REQUESTOR},{keys.CLASS}={CLASS_
 _RENEWED_SECONDS = 120.0
 
 
-def not_preparing(operation: ShootOperation) -> bool:
+def _not_preparing(operation: ShootOperation) -> bool:
     return phase(operation.shoot, SERVICE_ACCOUNT_KEY) not in PREPARES
 
 
-def not_completing(operation: ShootOperation) -> bool:
+def _not_completing(operation: ShootOperation) -> bool:
     return not operation.is_in(COMPLETING, SERVICE_ACCOUNT_KEY)
 
 
@@ -152,3 +155,31 @@ async def _write(client: Client, account: Object, meta: Object, secrets: list[Ob
     if secrets != mappings(account.get("secrets")):
         body["secrets"] = secrets or None
     await client.patch_if_exists(SERVICE_ACCOUNTS, name, body)
+
+
+# --- tasks
+
+RENEWAL = Task(
+    "renew-tokens",
+    "Renewing shoot access secrets after creation of new ServiceAccount signing key",
+    renew,
+    after=["api-server-ready", "resource-manager-ready"],
+    unless=any_of(asleep, _not_preparing),
+    retry=ONCE,
+)
+NEW_SECRETS = Task(
+    "new-token-secrets",
+    "Creating new ServiceAccount secrets after creation of new signing key",
+    add_secrets,
+    after=["connection", "controller-manager-ready"],
+    unless=any_of(asleep, _not_preparing),
+    retry=LONG,
+)
+OLD_SECRETS = Task(
+    "old-token-secrets",
+    "Deleting old ServiceAccount secrets after rotation of signing key",
+    delete_old_secrets,
+    after=["connection", "controller-manager-ready"],
+    unless=any_of(asleep, _not_completing),
+    retry=LONG,
+)

@@ -1,9 +1,13 @@
 """Access to the cluster of a Shoot; other objects in it are applied by its resource manager."""
 
+from agent.gardenlet.flow.graph import Retry, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import HAS_TOKEN
+from agent.gardenlet.shoot.main.skipping import asleep
 from components import gardener_access
+from components.results import ADDRESS
 from kube.objects import Key, Object
 from kube.resources import SECRETS
 
@@ -40,3 +44,23 @@ async def connection(operation: ShootOperation) -> None:
 
 def _no_token(secret: Object | None) -> str:
     return "" if gardener_access.token_in(secret) else "token for shoot kubeconfig was not populated yet"
+
+
+ACCESS = Unit(
+    id="access",
+    title="Gardener shoot access resources",
+    deploy=access,
+    after=["secrets", "resource-manager-ready", "address", "renew-tokens"],
+    unless=asleep,
+    provides=HAS_TOKEN,
+    reads=[ADDRESS],
+)
+CONNECTION = Task(
+    "connection",
+    "Initializing connection to Shoot",
+    connection,
+    after=["api-server-ready", "access", "internal-name", "names-at-gateway"],
+    unless=asleep,
+    retry=Retry(within=120.0),
+    reads=[HAS_TOKEN],
+)

@@ -1,11 +1,15 @@
 """Worker pools of a Shoot: configuration of machines, the machines, and whether nodes run the desired configuration."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from agent.gardenlet.common.extension_objects import kinds
+from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
+from agent.gardenlet.flow.unit import Unit, Wait, any_of
 from agent.gardenlet.shoot.main import results
 from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.skipping import asleep, asleep_or_no_waiting, no_waiting, workerless
 from agent.gardenlet.shoot.main.tasks import infrastructure, requests
 from agent.gardenlet.shoot.main.tasks.components import known
 from agent.gardenlet.shoot.main.tasks.requests import Requests
@@ -62,20 +66,6 @@ def _names(operation: ShootOperation) -> list[str]:
     return [operating_system.name_of(pool, purpose) for pool in pools(operation) for purpose in (PROVISION, RECONCILE)]
 
 
-SYSTEMS = Requests(
-    kind=kinds.OPERATING_SYSTEM_CONFIG,
-    task="systems",
-    title="operating system specific configuration for shoot workers",
-    awaited="operating system configurations for worker nodes have been reconciled",
-    after=["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
-    manifests=_systems,
-    names=_names,
-    reads=[ADDRESS],
-    provides=results.SYSTEMS,
-    is_needed=True,
-)
-
-
 async def systems(operation: ShootOperation) -> None:
     """Write the OperatingSystemConfigs of all pools. Raises ReconcileError, ExtensionError, KubeError."""
     await operation.deploy(HASHES, [hashes(operation.technical_id, pools(operation))])
@@ -120,6 +110,39 @@ async def wait_for_systems(operation: ShootOperation) -> dict[str, Object]:
     return {key(each).name: each for each in answered}
 
 
+SYSTEMS = Requests(
+    kind=kinds.OPERATING_SYSTEM_CONFIG,
+    task="systems",
+    title="operating system specific configuration for shoot workers",
+    awaited="operating system configurations for worker nodes have been reconciled",
+    after=["referenced", "infrastructure-ready", "control-plane-ready", "extensions-after-ready"],
+    manifests=_systems,
+    names=_names,
+    reads=[ADDRESS],
+    provides=results.SYSTEMS,
+    is_needed=True,
+    destroyed="operating system config resources",
+    deploys=systems,
+    waits=wait_for_systems,
+)
+STALE_SYSTEMS = Unit(
+    id="stale-systems",
+    verb="Delete",
+    title="stale operating system config resources",
+    deploy=partial(requests.delete_stale, requests=SYSTEMS),
+    after=["systems-ready"],
+    skips=workerless,
+    provides=results.STALE_SYSTEMS,
+    wait=Wait(
+        "stale operating system config resources are deleted",
+        partial(requests.wait_for, kind=SYSTEMS.kind, result=results.STALE_SYSTEMS),
+        id="stale-systems-gone",
+        unless=asleep_or_no_waiting,
+        reads=[results.STALE_SYSTEMS],
+    ),
+)
+
+
 # --- node agents
 
 
@@ -152,6 +175,17 @@ def _answered(operation: ShootOperation, pool: Pool, purpose: str) -> Object:
     return found
 
 
+NODE_AGENTS = Unit(
+    id="node-agents",
+    title="managed resources for the gardener-node-agent",
+    deploy=node_agents,
+    after=["resource-manager-ready", "identity", "systems-ready"],
+    skips=workerless,
+    unless=asleep,
+    reads=[results.SYSTEMS],
+)
+
+
 # --- machines
 
 
@@ -167,19 +201,6 @@ def _worker(operation: ShootOperation) -> list[Object]:
         pools=[(pool, _user_data(_answered(operation, pool, PROVISION))) for pool in pools(operation)],
     )
     return [worker.worker(values)]
-
-
-WORKER = Requests(
-    kind=kinds.WORKER,
-    task="worker",
-    title="shoot worker pools",
-    awaited="worker resource status is updated with latest machine deployments",
-    after=["machine-controller-manager", "node-agents"],
-    manifests=_worker,
-    reads=[INFRASTRUCTURE, results.SYSTEMS],
-    provides=WORKER_ANSWERED,
-    is_needed=True,
-)
 
 
 def _user_data(system: Object) -> Object:
@@ -220,3 +241,66 @@ async def demand_tunnel(operation: ShootOperation) -> None:
             raise ReconcileError(f"no tunnel to the nodes: no pod of Deployment {KUBE_SYSTEM}/{vpn_client.NAME} runs")
         path = PODS.path(namespace=KUBE_SYSTEM, name=key(running[0]).name)
         await cluster.client.request("GET", f"{path}/log", params={"tailLines": "1"})
+
+
+# --- units of machines
+
+WORKER = Requests(
+    kind=kinds.WORKER,
+    task="worker",
+    title="shoot worker pools",
+    awaited="worker resource status is updated with latest machine deployments",
+    after=["machine-controller-manager", "node-agents"],
+    manifests=_worker,
+    reads=[INFRASTRUCTURE, results.SYSTEMS],
+    provides=WORKER_ANSWERED,
+    is_needed=True,
+)
+MACHINES = Unit(
+    id=WORKER.task,
+    verb="Configuring",
+    title=WORKER.title,
+    deploy=partial(requests.deploy, requests=WORKER),
+    after=WORKER.after,
+    skips=workerless,
+    reads=WORKER.reads,
+    wait=Wait(
+        WORKER.awaited,
+        partial(requests.wait_for_one, requests=WORKER),
+        id="machine-deployments",
+        unless=asleep,
+        provides=WORKER.provides,
+    ),
+)
+READY = Task(
+    "worker-ready",
+    "Waiting until shoot worker nodes have been reconciled",
+    partial(requests.wait, requests=WORKER),
+    after=["worker", "machine-deployments", "node-agents"],
+    unless=any_of(workerless, no_waiting),
+    retry=ONCE,
+)
+CONFIGURED = Task(
+    "nodes-configured",
+    "Waiting until all shoot worker nodes have updated the operating system config",
+    demand_configured_nodes,
+    after=["worker-ready", "tunnel"],
+    unless=any_of(workerless, asleep_or_no_waiting),
+    reads=[results.SYSTEMS],
+)
+MACHINES_GO = Unit(
+    id=WORKER.task,
+    verb="Destroying",
+    title="shoot workers",
+    deploy=partial(requests.delete_all, requests=WORKER),
+    after=["network-gone", "machine-controller-manager", "autoscaler-gone"],
+    skips=workerless,
+    retry=ONCE,
+    provides=results.WORKER_GOING,
+    wait=Wait(
+        "shoot worker nodes have been terminated",
+        partial(requests.wait_for, kind=WORKER.kind, result=results.WORKER_GOING),
+        id="worker-gone",
+        reads=[results.WORKER_GOING],
+    ),
+)
