@@ -76,7 +76,7 @@ LEFT_OUT = {
 _FOLLOWED = {
     "docs/first-managed-resource.md": "test_first_managed_resource.py follows the page",
     "docs/moving-shoots.md": "test_shoot_moves.py moves one",
-    "docs/rotation.md": "test_shoot_rotation.py rotates what one has",
+    "docs/rotation.md": "test_shoot_life.py rotates what one has",
     "docs/shoots-on-this-computer.md": "test_shoots_on_this_computer.py follows the page",
 }
 _OF_PRODUCTION = re.compile(r"kubectl mr (check -A|create hello|wait hello)")

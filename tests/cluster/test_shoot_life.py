@@ -21,17 +21,30 @@ from click.testing import CliRunner
 
 from agent.gardenlet.shoot.main.controller import FLOWS
 from conformance.shoot_operations import CREATE, DELETE, HIBERNATE, RECONCILE, WAKE, deviations, said_by
+from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY
 from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
 from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, TECHNICAL_ID, Meadow, garden_with_seed
+from kit.shoot_rotation import (
+    NOT_TRUSTED,
+    User,
+    accesses,
+    at_work,
+    authorities,
+    fetched,
+    made,
+    marks,
+    shown_authorities,
+)
 from kube.errors import NotFound, Unreachable
 from kube.objects import Object, metadata
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.resources import API_SERVICES, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
 from kubectl.garden.__main__ import app
 from localprocesses.versions import NEWEST
 from localprovider.runner.places import Places
@@ -39,6 +52,19 @@ from localprovider.runner.places import Places
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-life")]
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_IN_TWO_STEPS = (AUTHORITIES, SERVICE_ACCOUNT_KEY, ENCRYPTION_KEY)
+OF_NOTHING: Object = {
+    "metadata": {"name": "v1.example.com"},
+    "spec": {
+        "group": "example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 1,
+        "insecureSkipTLSVerify": True,
+        "service": {"name": "nothing", "namespace": "default"},
+    },
+}
+"""An API of a user that nothing serves."""
 
 
 class Recorded(Meadow):
@@ -230,6 +256,68 @@ def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
         found = meadow.cluster().get(CONFIG_MAPS.path(namespace="default", name="plain"))
         assert (found["data"], found["metadata"].get("labels")) == ({"a": "b"}, None)
         assert meadow.diff() == (0, "")  # the next reconciliation does not roll out its API server
+
+
+def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Recorded) -> None:
+    """What one of them has is good for as long as it says.
+
+    It keeps its bundle and its certificate until the rotation is prepared; the other one fetches them all the time.
+    """
+    cluster, old, (_, _, old_token) = meadow.cluster(), fetched(meadow), accesses(meadow)
+    kept = SECRETS.path(namespace="default")
+    cluster.create(kept, {"metadata": {"name": "kept"}, "data": {"a": "Yg=="}})
+    account: Object = {"metadata": {"name": "robot"}, "secrets": [{"name": "robot-old"}]}
+    cluster.create(SERVICE_ACCOUNTS.path(namespace="default"), account)
+    of_robot = {"type": "kubernetes.io/service-account-token", "data": {}}
+    notes = {"annotations": {"kubernetes.io/service-account.name": "robot"}}
+    cluster.create(kept, {"metadata": {"name": "robot-old", **notes}, **of_robot})
+    cluster.create(API_SERVICES.path(), OF_NOTHING)
+    before = {config: made(meadow, config) for config in ("ca", "etcd-client", "kube-apiserver-etcd-encryption-key")}
+    trusting, current = [old], User("current", lambda: fetched(meadow))
+    slow = User("slow", lambda: trusting[0])
+
+    with at_work(slow, current):
+        prepared = meadow.rotate("start", "Prepared", *_IN_TWO_STEPS)
+        assert all(prepared[each]["lastInitiationFinishedTime"] for each in _IN_TWO_STEPS)
+        assert authorities(meadow) == shown_authorities(meadow) == 2
+        assert marks(meadow) == {"new-encryption-key-populated", "resources-labeled", "etcd-snapshotted"}
+        assert {config: len(made(meadow, config)) for config in before} == {
+            "ca": 2,
+            "etcd-client": 1,
+            "kube-apiserver-etcd-encryption-key": 2,
+        }
+        assert set(before["ca"]) < set(made(meadow, "ca"))
+        cluster.get("/api/v1/namespaces")  # with the token of before
+        assert metadata(meadow.cluster().get(f"{kept}/kept"))["labels"].keys() == {
+            "credentials.gardener.cloud/key-name"
+        }
+        listed = meadow.cluster().get(SERVICE_ACCOUNTS.path(namespace="default", name="robot"))["secrets"]
+        assert [each["name"].rpartition("-")[0] for each in listed] == ["robot-token", "robot"]
+        meadow.cluster().create(kept, {"metadata": {"name": "robot-own", **notes}, **of_robot})
+        own = [{"name": "robot-own"}, *reversed(listed)]
+        meadow.cluster().patch(SERVICE_ACCOUNTS.path(namespace="default", name="robot"), {"secrets": own})
+        meadow.remember("prepared")
+        trusting[0] = fetched(meadow)
+        completed = meadow.rotate("complete", "Completed", *_IN_TWO_STEPS)
+
+    assert (slow.failures, current.failures) == ([], [])
+    assert min(slow.successes, current.successes) > 10
+    assert completed["observability"]["lastCompletionTime"]
+    assert authorities(meadow) == shown_authorities(meadow) == 1
+    assert {config: len(made(meadow, config)) for config in before} == dict.fromkeys(before, 1)
+    assert marks(meadow) == set()
+    with pytest.raises(Unreachable, match=NOT_TRUSTED):
+        old.get("/api/v1/namespaces")
+    url, ca, _ = accesses(meadow)
+    assert Api(url=url, ca=ca, token=old_token).raw("GET", "/api/v1/namespaces")[0] == 401
+    now = meadow.cluster()
+    assert now.get(f"{kept}/kept")["data"] == {"a": "Yg=="}
+    assert "labels" not in metadata(now.get(f"{kept}/kept"))
+    left = now.get(SERVICE_ACCOUNTS.path(namespace="default", name="robot"))["secrets"]
+    assert left == [{"name": "robot-own"}, listed[0]]
+    assert now.raw("GET", f"{kept}/robot-old")[0] == 404
+    now.delete(f"{API_SERVICES.path()}/{metadata(OF_NOTHING)['name']}")
+    meadow.remember("completed")
 
 
 def test_its_api_server_comes_back(meadow: Recorded) -> None:

@@ -30,12 +30,8 @@ CONFIG = sole_configuration(
 
 NODES = 3
 SCENARIOS = load("managed_resources", "health")
-SUBSET = [
-    scenario.id
-    for number, scenario in enumerate(SCENARIOS.values())
-    if scenario.area in {"decode", "labels"} or number % 3 == 0
-]
-"""Played with two clusters: the rules are the same, so a part of each area will do."""
+SUBSET = [*SCENARIOS][::10]
+"""Played with two clusters: the rules are the same, so a few of each area will do."""
 
 _MANAGED_RESOURCE = "resources.gardener.cloud/v1alpha1 ManagedResource mr"
 _MORE_CPU = {"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}}}}

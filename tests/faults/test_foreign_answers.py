@@ -15,7 +15,7 @@ from config.resource_manager.webhooks import (
 )
 from devcluster.cluster import Cluster as DevCluster
 from devcluster.testing.faults import Fault, WatchEnd
-from kit.crash.answers import ANSWERS, Answers, Strangers
+from kit.crash.answers import ANSWERS, Answers, Strangers, answers_of
 from kit.crash.scenes_alone import Certificates, InstalledConfigurations, Leadership, RotatedCertificates
 from kit.crash.scenes_managed import Change, Creation, Deletion, HandOverByDeletion, Release
 from kit.crash.scenes_of_agents import (
@@ -59,7 +59,7 @@ _WEBHOOKS = Webhooks(
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_nothing_follows_from_an_answer_that_no_api_server_gave(scene: type[Scene], cluster: DevCluster) -> None:
     install_crd(cluster)
-    await Answers(scene, cluster).check()
+    await Answers(scene, cluster).check(answers_of(SCENES.index(scene)))
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)

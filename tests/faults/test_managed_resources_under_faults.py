@@ -122,7 +122,7 @@ async def world(cluster: Cluster, namespace: str) -> AsyncIterator[ManagedWorld]
 
 def sizes() -> tuple[int, int]:
     """How many ManagedResources, of how many objects."""
-    found = re.fullmatch(r"(\d+)x(\d+)", os.environ.get("UNDER_FAULTS", "5x5"))
+    found = re.fullmatch(r"(\d+)x(\d+)", os.environ.get("UNDER_FAULTS", "3x5"))
     assert found, "UNDER_FAULTS: must be like 50x10"
     count, size = int(found[1]), int(found[2])
     assert count >= 2, "UNDER_FAULTS: objects move between ManagedResources, so there must be two at least"

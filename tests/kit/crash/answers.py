@@ -1,7 +1,7 @@
 """Answers that no API server gave, met by any program: one way for all.
 
 Proxies, gateways and login pages answer in the API server's place when they can't find it, and some cut answers short.
-A scene of `kit.crash.sweep` is played once undisturbed and once for each such answer, which every call of the program gets
+A scene of `kit.crash.sweep` is played once undisturbed and once for each such answer (or one of them), which every call of the program gets
 once: each sort of list, watch, read, write and discovery. In the end all is as it is undisturbed, nothing was deleted
 that is not deleted then, and what belongs to somebody else is as it was.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from devcluster.testing.faults import STRANGERS, EndWatch, Fault, Request, Truncated, WatchEnd
 from kit.crash.scenes_alone import Command
 from kit.crash.sweep import (
+    FULL,
     USER_AGENT,
     Death,
     Incarnation,
@@ -34,6 +35,11 @@ _HASHED = re.compile(r"-[0-9a-f]{5,10}$")
 """Ends of names that are made from what differs from run to run."""
 _BACK_OFF = 0.1
 """Seconds: one call after the other goes wrong, and each ends a pass."""
+
+
+def answers_of(number: int) -> Sequence[Fault]:
+    """For the scene of this number: one after the other, or all with CRASH_SWEEP=full."""
+    return ANSWERS if FULL else [ANSWERS[number % len(ANSWERS)]]
 
 
 class Strangers(Death):
@@ -72,7 +78,7 @@ class End:
 
 
 class Answers(Sweep):
-    async def check(self, answers: Sequence[Fault] = ANSWERS) -> None:
+    async def check(self, answers: Sequence[Fault]) -> None:
         undisturbed = await self.met(None)
 
         async def meet(answer: Fault) -> None:

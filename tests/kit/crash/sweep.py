@@ -18,6 +18,7 @@ manager at least, and one for the controller manager.
 import asyncio
 import difflib
 import functools
+import itertools
 import math
 import os
 import pprint
@@ -27,7 +28,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,7 +51,7 @@ from kube.objects import Object, key, metadata, resource_version
 from kube.runtime.client import Client
 
 FULL = os.environ.get("CRASH_SWEEP") == "full"
-"""Every write of every scene, before and after it, and not only the first of each kind."""
+"""Every write of every scene, before and after it; see `deaths_in` for the rest."""
 USER_AGENT = "gardener-resource-manager/crash-sweep"
 """Begins with the name of the field manager that the agent looks for in what it has written."""
 PATIENCE = 300.0
@@ -189,7 +190,7 @@ class Scene(World):
     """
 
     crosses: ClassVar[frozenset[Right]]
-    """All writes by which the change becomes true; the sweep makes sure that each is crossed."""
+    """All writes by which the change becomes true; the sweep makes sure of that."""
     spare: ClassVar[int] = 0
     """How many writes more there may be if somebody dies, and why."""
     warm: ClassVar[bool] = False
@@ -343,20 +344,23 @@ class Report:
 
 
 class Sweep:
-    """All deaths of a scene."""
+    """Deaths of a scene."""
 
     def __init__(self, scene: type[Scene], cluster: Cluster, *, at_once: int = _AT_ONCE) -> None:
         self.make = scene
         self.cluster = cluster
         self.places = asyncio.Semaphore(at_once)
 
-    async def run(self) -> Report:
+    async def run(self, deaths: Mapping[Right, bool]) -> Report:
+        """See `deaths_in`."""
         undisturbed = await self.play(None)
+        assert self.make.crosses <= set(undisturbed.writes), "the scene lacks some"
         report = Report(undisturbed)
         async with asyncio.TaskGroup() as group:
-            for number, moments in enumerate(_moments(undisturbed.writes, self.make.crosses)):
+            for number, moments in enumerate(_moments(undisturbed.writes, deaths)):
                 as_process = number == 0 and vars(self.make).get("is_real", False)
                 group.create_task(self._go_through(moments, undisturbed, report, as_process=as_process))
+        assert deaths.keys() <= report.reached(), "the sweep misses some"
         return report
 
     async def _go_through(
@@ -482,12 +486,27 @@ async def until_idle(scene: Scene, incarnation: Incarnation, is_idle: Callable[[
         await asyncio.sleep(pause)
 
 
-def _moments(writes: Sequence[Right], crosses: Collection[Right]) -> Iterable[Iterable[Moment]]:
+def deaths_in(scenes: Sequence[type[Scene]]) -> dict[type[Scene], dict[Right, bool]]:
+    """At which writes the program of each scene dies, and whether they are carried out; in a full sweep, it is both.
+
+    Without CRASH_SWEEP=full it dies at each write in the first scene that crosses it, and at one in each other scene.
+    """
+    found: dict[type[Scene], dict[Right, bool]] = {}
+    seen: set[Right] = set()
+    numbers = itertools.count()
+    for number, scene in enumerate(scenes):
+        crosses = sorted(scene.crosses)
+        own = [each for each in crosses if FULL or each not in seen] or [crosses[number % len(crosses)]]
+        found[scene] = {each: next(numbers) % 2 == 1 for each in own}
+        seen.update(own)
+    return found
+
+
+def _moments(writes: Sequence[Right], deaths: Mapping[Right, bool]) -> Iterable[Iterable[Moment]]:
     """Groups, of which each ends with the first moment that does not come."""
-    sorts = list(dict.fromkeys(each for each in writes if each in crosses))
+    sorts = list(dict.fromkeys(each for each in writes if each in deaths))
     if not FULL:
-        for number, of in enumerate(sorts):
-            yield [Moment(number=1, carried_out=number % 2 == 1, of=of)]
+        yield from ([Moment(number=1, carried_out=deaths[of], of=of)] for of in sorts)
         return
     for carried_out in (False, True):
         # Which write comes when is chance where several are on their way: each sort has its turn for sure.
