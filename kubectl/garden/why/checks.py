@@ -69,6 +69,13 @@ _OBJECT = re.compile(
 _DESCRIBE = "in the seed: kubectl describe {kind} {name} -n {seed}"
 _MANAGED = "in the seed: kubectl mr describe {name} -n {seed}"
 _LOOKS = (
+    _Look(("ConstraintNotChecked", "ConditionNotChecked"), "it is checked once the control plane runs", replaces=True),
+    _Look(
+        ("ConditionCheckError",),
+        "it is checked once the control plane runs",
+        replaces=True,
+        mentions=("control plane has not been fully created", "control plane is not running"),
+    ),
     _Look(("HibernatedControlPlaneScaled", "DeploymentUnhealthy", "StatefulSetUnhealthy", "EtcdUnhealthy"), _DESCRIBE),
     _Look(("*UnhealthyReport",), "in the seed: kubectl describe {kind} {name}{of}"),
     _Look(
