@@ -10,6 +10,7 @@ from gardener.managed_resource.references import listed_in
 from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_warnings
 from gardener.overview.objects import Health, Live
 from gardener.overview.states import ResourceState, manual_steps, state_of, without_false_namespaces
+from gardener.responsibility import parse_origin
 from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
@@ -19,6 +20,31 @@ _BY_REASON = {
     "removed until then",
     conditions.RELEASE_FAILED: "see the error; usually, grant the agent the missing permission",
 }
+
+
+ELSEWHERE = "none of the objects exists in this cluster"
+TARGET_REMEDY = (
+    "if they are applied to another one, set its kubeconfig by --target-kubeconfig; if they were deleted here, set "
+    "that of this cluster"
+)
+
+
+def is_elsewhere(managed_resource: Object, found: Sequence[Live]) -> bool:
+    """Whether the objects probably are in another cluster: some of those that the ManagedResource lists are missing
+    here, and those of the same names that are here do not name it as their origin.
+    """
+    if is_deleting(managed_resource) or state_of(managed_resource) is ResourceState.FAILED:
+        return False
+    missing = [live for live in found if live.status.health is Health.MISSING]
+    others = [live for live in found if live.object is not None and not _is_from(managed_resource, live.object)]
+    return bool(missing) and len(missing) + len(others) == len(found)
+
+
+def _is_from(managed_resource: Object, obj: Object) -> bool:
+    try:
+        return parse_origin(annotations(obj).get(keys.ORIGIN) or "").key == key(managed_resource)
+    except ValueError:
+        return False
 
 
 def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
@@ -34,11 +60,8 @@ def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
         advice += _of_failure(managed_resource)
     if is_deleting(managed_resource):
         advice += _of_deletion(managed_resource, found)
-    elif state is not ResourceState.FAILED and found and all(live.status.health is Health.MISSING for live in found):
-        advice.append(
-            "none of the objects exists in this cluster; if they are applied to another one, set its kubeconfig by "
-            "--target-kubeconfig"
-        )
+    elif is_elsewhere(managed_resource, found):
+        advice.append(f"{ELSEWHERE}; {TARGET_REMEDY}")
     advice += remedies_of_warnings(warnings_in(condition(managed_resource, RESOURCES_APPLIED) or {}))
     advice += filter(None, [manual_steps(managed_resource)])
     if state is ResourceState.UNHEALTHY:

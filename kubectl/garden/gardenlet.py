@@ -1,6 +1,6 @@
 """Flows and next changes as reported by a gardenlet, through the API server of its seed, or at an address.
 
-async with gardenlet_of(session, url) as gardenlet:
+async with gardenlet_of(session, url, SHOOTS, Key("garden-dev", "rose")) as gardenlet:
     await gardenlet.flows(SHOOTS, Key("garden-dev", "rose"))
 """
 
@@ -8,18 +8,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from socket import gethostname
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import orjson
 
+from gardener.api.garden import MANAGED_SEEDS, SEEDS, SHOOTS
 from gardener.difference_reports import REFUSED
+from gardener.garden.domains import NAMESPACE
+from gardener.garden.seeds import LEASE_NAMESPACE, local_gardenlet_url
+from gardener.garden.shoots import responsible_seed
 from kube.errors import ApiError, Forbidden, KubeError, NoStatus, Unauthorized
 from kube.objects import Key, Object, mapping, mappings, spec, text
+from kube.paths import at
 from kube.resources import LEASES, PODS, Resource
 from kube.runtime.client import Client
 from kube.runtime.connection import Connection, Fixed
 from kubectl.errors import UserError
+from kubectl.reader import Reader
 from kubectl.session import Session
 from kubectl.transport import PlainTransport
 
@@ -75,10 +82,13 @@ class Gardenlet:
 
 
 @asynccontextmanager
-async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Gardenlet]:
-    """Gardenlet at the address, else the leader in the cluster of the seed. Raises UserError, KubeError."""
+async def gardenlet_of(session: Session, url: str | None, resource: Resource, own: Key) -> AsyncIterator[Gardenlet]:
+    """Gardenlet at the address, else that of the Shoot or Seed on this computer, else the leader in the cluster of the
+    seed. Raises UserError, KubeError.
+    """
+    url = url or await local_url(session, resource, own)
     if not url:
-        yield await _in_cluster(session.target.client)
+        yield await _in_cluster(session.target.client, await _cluster_hint(session, resource, own))
         return
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.netloc or parts.query or parts.fragment:
@@ -88,18 +98,42 @@ async def gardenlet_of(session: Session, url: str | None) -> AsyncIterator[Garde
         yield Gardenlet(Client(transport, user_agent=_USER_AGENT))
 
 
-async def _in_cluster(client: Client) -> Gardenlet:
+async def local_url(session: Session, resource: Resource, own: Key) -> str:
+    """Address of the gardenlet on this computer; empty if it is not here, or flags name the cluster of the seed."""
+    if session.target is not session.source or not (name := await _seed_name(session, resource, own)):
+        return ""
+    lease = await Reader(session.source.client).glance(LEASES, Key(LEASE_NAMESPACE, name))
+    return local_gardenlet_url(lease or {}, gethostname())
+
+
+async def _seed_name(session: Session, resource: Resource, own: Key) -> str:
+    if resource == SEEDS:
+        return own.name
+    shoot = await Reader(session.source.client).glance(SHOOTS, own)
+    return responsible_seed(shoot) if shoot is not None else ""
+
+
+async def _cluster_hint(session: Session, resource: Resource, own: Key) -> str:
+    """Remedy if the cluster of the seed is another one."""
+    name = await _seed_name(session, resource, own)
+    found = await Reader(session.source.client).glance(MANAGED_SEEDS, Key(NAMESPACE, name)) if name else None
+    shoot = text(at(found or {}, "spec", "shoot", "name"))
+    if not shoot:
+        return "name the kubeconfig of the cluster of the Seed by --seed-kubeconfig"
+    return f"get its kubeconfig, and name it by --seed-kubeconfig: kubectl gardener kubeconfig {shoot} -n {NAMESPACE}"
+
+
+async def _in_cluster(client: Client, hint: str) -> Gardenlet:
     """Leader in a cluster, through its API server. Raises UserError, KubeError."""
-    pod = await _leader(client)
+    pod = await _leader(client, hint)
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     return Gardenlet(client, f"/api/v1/namespaces/{namespace}/pods/{name}:{_port(pod)}/proxy")
 
 
-async def _leader(client: Client) -> Object:
+async def _leader(client: Client, hint: str) -> Object:
     lease = await client.find(LEASES, _LEASE)
     holder = text(spec(lease or {}).get("holderIdentity"))
     if not holder:
-        hint = "name the kubeconfig of the cluster of the Seed by --seed-kubeconfig"
         raise UserError(f"no gardenlet holds the Lease {_LEASE} in this cluster", hint=hint)
     name = holder.rpartition("_")[0]
     pod = await client.find(PODS, Key(_LEASE.namespace, name)) if name else None

@@ -10,8 +10,10 @@ from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from kube.clock import format_time
 from kube.errors import NoStatus, ServerFailure
 from kube.objects import Key
+from kube.paths import at
 from kubectl import output
 from kubectl.errors import UserError
+from kubectl.garden.why.operation import hibernates
 from kubectl.options import seconds_of
 from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
@@ -56,6 +58,10 @@ async def command(session: Session, *, name: str, viewer: bool, expiration: str)
         raise no_server(error) from error
     output.write(output.as_written(made.content.decode()).rstrip("\n") + "\n")
     output.begin(f"expires at {format_time(made.expires)}")
+    if at(shoot, "status", "hibernated") is True:
+        output.warn(f"the Shoot is hibernated: its API server does not run; wake it up: {hibernates(shoot, False)}")
+    elif at(shoot, "spec", "hibernation", "enabled") is True:
+        output.warn(f"the Shoot goes to sleep now: its API server ends; wake it up: {hibernates(shoot, False)}")
 
 
 def no_server(error: NoStatus | ServerFailure) -> UserError:

@@ -2,6 +2,7 @@
 active.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -27,6 +28,13 @@ _TRIES = "12h (unless its configuration sets another time)"
 
 def commanded(shoot: Object, operation: str) -> str:
     return command("annotate", SHOOTS, key(shoot), f"{keys.OPERATION}={operation}")
+
+
+def hibernates(shoot: Object, is_enabled: bool) -> str:
+    """Command that hibernates a Shoot or wakes it."""
+    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
+    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
+    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
 
 
 def seed_name(shoot: Object) -> str:

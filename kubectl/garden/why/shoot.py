@@ -1,6 +1,5 @@
 """Findings about a Shoot: obstacles to its deletion, its problems, and what happens to it next."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -321,13 +320,6 @@ def _changes(drawn: Plan) -> str:
     return f", and will report: {'; '.join(found)}" if found else ": no changes but for a reconciliation"
 
 
-def _hibernates(shoot: Object, is_enabled: bool) -> str:
-    """Command that hibernates a Shoot or wakes it."""
-    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
-    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
-    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
-
-
 def _not_carried_out(
     shoot: Object, scheduled: Sequence[hibernation.Entry], *, sleeps: bool, now: datetime
 ) -> Iterator[Finding]:
@@ -337,7 +329,7 @@ def _not_carried_out(
     due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)
     if due is not None and due.hibernates is not sleeps:
         message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, but did not"
-        remedy = f"see whether the controller manager runs, or do it: {_hibernates(shoot, due.hibernates)}"
+        remedy = f"see whether the controller manager runs, or do it: {operation.hibernates(shoot, due.hibernates)}"
         yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy, at=due.moment)
     is_soon = at(shoot, "status", "observedGeneration") is None or operation.under_way(shoot, now)
     if asleep is sleeps or is_soon:
@@ -363,7 +355,10 @@ def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
     following = hibernation.upcoming(scheduled, now=now)
     if following is None:
         if sleeps and at(shoot, "status", "hibernated") is True:
-            message, remedy = "it sleeps, and no schedule wakes it up", f"wake it up: {_hibernates(shoot, False)}"
+            message, remedy = (
+                "it sleeps, and no schedule wakes it up",
+                f"wake it up: {operation.hibernates(shoot, False)}",
+            )
             yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=remedy)
         return
     verb = "goes to sleep" if following.hibernates else "wakes up"

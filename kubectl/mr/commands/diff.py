@@ -11,6 +11,7 @@ from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.mr import files, managed_resources, packing, parameters
 from kubectl.mr.desired import read_contents
+from kubectl.mr.live import demand_here
 from kubectl.mr.preview import FAILURES, Difference, What, differences, lines, summary
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
@@ -47,6 +48,7 @@ async def command(
         managed_resource, secrets = await _stored(session, name)
     if state_of(managed_resource) is ResourceState.SUSPENDED:
         output.warn("it is suspended: differences stay until kubectl mr resume")
+    await demand_here(session, managed_resource)
     return _show(await differences(session, managed_resource, secrets), form)
 
 

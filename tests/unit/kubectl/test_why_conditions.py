@@ -130,7 +130,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             types.CONTROL_PLANE_HEALTHY,
             "ConditionCheckError",
             "Shoot control plane has not been fully created yet.",
-            RESTORED.removesuffix("; "),
+            "it is checked once the control plane runs",
         ),
         (
             types.HIBERNATION_POSSIBLE,
