@@ -11,13 +11,13 @@ from gardener.managed_resource.remedies import remedies_of_failure, remedies_of_
 from gardener.overview.objects import Health, Live
 from gardener.overview.states import ResourceState, manual_steps, state_of, without_false_namespaces
 from gardener.responsibility import parse_origin
-from kube.objects import Object, annotations, condition, finalizers, is_deleting, key
+from kube.objects import Key, Object, annotations, condition, finalizers, is_deleting, key
 
 _BY_REASON = {
     conditions.CANNOT_READ: "create the Secret, or correct spec.secretRefs; no objects are applied or removed until "
     "then",
-    conditions.DECODING_FAILED: "correct the document in the message (kubectl mr decode shows it); no objects are "
-    "removed until then",
+    conditions.DECODING_FAILED: "correct the document in the message (kubectl mr decode SECRET -n NAMESPACE "
+    "shows it); no objects are removed until then",
     conditions.RELEASE_FAILED: "see the error; usually, grant the agent the missing permission",
 }
 
@@ -27,6 +27,11 @@ TARGET_REMEDY = (
     "if they are applied to another one, set its kubeconfig by --target-kubeconfig; if they were deleted here, set "
     "that of this cluster"
 )
+
+
+def command(verb: str, own: Key) -> str:
+    """Command of `kubectl mr` for a ManagedResource, in whatever namespace the reader is."""
+    return f"kubectl mr {verb} {own.name} -n {own.namespace}"
 
 
 def is_elsewhere(managed_resource: Object, found: Sequence[Live]) -> bool:
@@ -49,11 +54,10 @@ def _is_from(managed_resource: Object, obj: Object) -> bool:
 
 def hints(managed_resource: Object, found: Sequence[Live]) -> list[str]:
     """Hints, each of them once, the most important first."""
-    name = key(managed_resource).name
     state = state_of(managed_resource)
     advice: list[str] = []
     if state is ResourceState.SUSPENDED:
-        advice.append(f"to resume: kubectl mr resume {name}")
+        advice.append(f"to resume: {command('resume', key(managed_resource))}")
     elif state is ResourceState.PENDING:
         advice.append("kubectl mr check shows whether an agent of the same class runs")
     elif state is ResourceState.FAILED:

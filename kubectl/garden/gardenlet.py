@@ -26,6 +26,7 @@ from kube.resources import LEASES, PODS, Resource
 from kube.runtime.client import Client
 from kube.runtime.connection import Connection, Fixed
 from kubectl.errors import UserError
+from kubectl.garden.why.finding import about_it
 from kubectl.reader import Reader
 from kubectl.session import Session
 from kubectl.transport import PlainTransport
@@ -49,13 +50,13 @@ class Gardenlet:
 
     async def flows(self, resource: Resource, own: Key) -> dict[str, Any]:
         """Flows of an object. Raises UserError, KubeError."""
-        hint = f"its leader remembers flows since its start; else: kubectl gardener why {resource.kind.lower()} NAME"
+        hint = f"its leader remembers flows since its start; else: {about_it(resource, own)}"
         unknown = UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, unknown=unknown)
 
     async def differences(self, resource: Resource, own: Key) -> dict[str, Any]:
         """Changes by the next reconciliation of an object. Raises UserError, KubeError."""
-        hint = f"an older gardenlet, or one that does not lead; else: kubectl gardener why {resource.kind.lower()} NAME"
+        hint = f"an older gardenlet, or one that does not lead; else: {about_it(resource, own)}"
         unknown = UserError(f"the gardenlet knows nothing of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, "diff", unknown=unknown)
 

@@ -42,7 +42,7 @@ async def read(cluster: Cluster, reference: Object) -> Live:
 
 
 async def demand_here(session: Session, managed_resource: Object) -> None:
-    """Raises UserError: the objects are in another cluster than the one that the flags name."""
+    """Check that the objects are in the cluster that the flags name. Raises UserError."""
     if session.target is not session.source:
         return
     found = await read_all(session.target, listed_in(managed_resource)[:_MOST_LOOKED_FOR])

@@ -28,7 +28,7 @@ _OF_SHOOTS = {
     types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if the problem persists, contact the "
     "operator of its Seed",
     types.EVERY_NODE_READY: "see the nodes that the message names: kubectl describe node",
-    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe",
+    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe KIND NAME",
     types.HIBERNATION_POSSIBLE: "correct or remove the webhook that the message names, in the Shoot",
     types.MAINTENANCE_PRECONDITIONS_SATISFIED: "correct or remove the webhook that the message names, in the Shoot",
     types.CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS: (

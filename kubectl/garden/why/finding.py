@@ -111,7 +111,9 @@ def one_line(value: object) -> str:
 def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
     """Command of kubectl for an object."""
     where = ("-n", own.namespace) if own.namespace else ()
-    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *more))
+    # Another value may be there already.
+    overwrites = ("--overwrite",) if verb == "annotate" else ()
+    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *overwrites, *more))
 
 
 def about_it(resource: Resource, own: Key) -> str:

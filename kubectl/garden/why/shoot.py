@@ -285,7 +285,7 @@ def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Findin
         level=Level.PROBLEM if ends - now < _SOON else Level.NEXT,
         about="expiration",
         text=f"it is deleted at {when(ends, now)}{by}: {max(0, (ends - now).days)} days left",
-        remedy=f"for a day more: {command('annotate', SHOOTS, key(shoot), '--overwrite', after)}" if after else "",
+        remedy=f"for a day more: {command('annotate', SHOOTS, key(shoot), after)}" if after else "",
         at=ends,
     )
 

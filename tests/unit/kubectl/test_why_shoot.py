@@ -77,7 +77,7 @@ ASKED = "the deletion, requested at 2026-01-10T11:00:00Z (60m ago),"
             deleted(confirmed=False),
             {},
             f"{ASKED} waits for a confirmation",
-            "confirm it: kubectl annotate shoot s -n n confirmation.gardener.cloud/deletion=true",
+            "confirm it: kubectl annotate shoot s -n n --overwrite confirmation.gardener.cloud/deletion=true",
         ),
         (
             deleted("example.com/mine"),
@@ -110,7 +110,7 @@ def test_who_holds_a_deletion(obj: Object, around: Any, text: str, remedy: str) 
     assert (found[0].about, found[0].text, found[0].remedy) == ("deletion", text, remedy)
 
 
-RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
+RETRY = "kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=retry"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,9 @@ def test_one_that_is_ignored(namespace: str, where: str) -> None:
     assert found.text == (
         f"the annotation shoot.gardener.cloud/ignore makes the gardenlet ignore it{where}: no operation starts"
     )
-    assert found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} shoot.gardener.cloud/ignore-"
+    assert (
+        found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} --overwrite shoot.gardener.cloud/ignore-"
+    )
 
 
 @pytest.mark.parametrize(
@@ -364,11 +366,11 @@ def test_a_change_that_waits() -> None:
     confined = {"maintenance": {**WINDOW, "confineSpecUpdateRollout": True}}
     found = of(on_far(meta={"generation": 3}, **confined))[0]
     assert found.text == "a change waits for the next maintenance window, at 2026-01-10T22:00:00Z (in 10h)"
-    assert found.remedy == "or now: kubectl annotate shoot s -n n gardener.cloud/operation=maintain"
+    assert found.remedy == "or now: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=maintain"
     unconfined = only(on_far(meta={"generation": 3}))
     assert unconfined.text.startswith("a change waits for the gardenlet to take it up, at once or in its next")
     assert unconfined.remedy == (
-        "now: kubectl annotate shoot s -n n gardener.cloud/operation=reconcile; if it stays: kubectl gardener why seed far"
+        "now: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=reconcile; if it stays: kubectl gardener why seed far"
     )
 
 
