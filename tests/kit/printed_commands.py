@@ -17,9 +17,22 @@ PACKAGES = (
 )
 _VERBS = (
     *("annotate", "api-resources", "apply", "attach", "auth", "certificate", "cluster-info", "config", "cordon", "cp"),
-    *("create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "gardener"),
+    *(
+        "create",
+        "debug",
+        "delete",
+        "describe",
+        "diff",
+        "drain",
+        "edit",
+        "events",
+        "exec",
+        "explain",
+        "expose",
+        "gardener",
+    ),
     *("get", "kustomize", "label", "logs", "mr", "mss", "patch", "port-forward", "proxy", "replace", "rollout", "run"),
-    *("scale", "set", "taint", "top", "uncordon", "version", "wait", r"-{1,2}[a-z]", r"\{"),
+    *("scale", "set", "taint", "top", "uncordon", "version", "wait", r"-{1,2}[a-z][a-z-]*", r"\{\w*\}"),
 )
 _COMMAND = re.compile(
     rf"(?<![\w/.-])(?:kubectl (?:{'|'.join(_VERBS)})(?![a-z])|(?:\.venv/bin/)?python -m [a-z]|make [a-z-]+(?= |$|[,;`)]))"
@@ -27,7 +40,8 @@ _COMMAND = re.compile(
 )
 _TARGETS = frozenset(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
 _SENTENCE = re.compile(
-    r"(?:[,.:]| #| {2,}|\|)(?: .*|$)| (?:and|or|shows?|installs|has|which|in the|waits|of|tries|makes|is) .*| →.*| \(.*", re.DOTALL
+    r"(?:[,.:]| #| {2,}|\|)(?: .*|$)| (?:and|or|shows?|installs|has|which|in the|waits|of|tries|makes|is) .*| →.*| \(.*",
+    re.DOTALL,
 )
 _MAKERS = {
     "command": "kubectl",
