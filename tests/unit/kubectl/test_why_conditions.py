@@ -71,7 +71,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "ApplyFailed",
             "could not apply ConfigMap a/b",
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr get -n {SEED}"
             ),
         ),
@@ -80,7 +80,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "ProgressingRolloutStuck",
             "ManagedResource shoot-core is progressing for more than 1h",
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr describe shoot-core -n {SEED}"
             ),
         ),
@@ -116,7 +116,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "DeploymentUnhealthy",
             'Deployment "kube-system/coredns" is unhealthy: no replica is available',
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr get -n {SEED}"
             ),
         ),
@@ -124,7 +124,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             types.SYSTEM_COMPONENTS_HEALTHY,
             "DeploymentMissing",
             'Required Deployment "coredns" in namespace "kube-system" is missing',
-            "see the object that the message names, in the Shoot: kubectl describe",
+            "see the object that the message names, in the Shoot: kubectl describe KIND NAME",
         ),
         (
             types.CONTROL_PLANE_HEALTHY,
