@@ -1,6 +1,7 @@
 """Resource quantities such as `100m` or `1Gi`."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 
@@ -37,8 +38,12 @@ def _parsed(value: str) -> Decimal:
 
 def added(one: str | float, other: str | float) -> str:
     """Sum, in the unit of one of both if it is a whole number of it. Raises ValueError."""
-    total = parse_quantity(one) + parse_quantity(other)
-    for unit in (_unit(one), _unit(other), "", "m", "u", "n"):
+    return written(parse_quantity(one) + parse_quantity(other), like=(one, other))
+
+
+def written(total: Decimal, *, like: Iterable[str | float]) -> str:
+    """Quantity in the unit of one of these if it is a whole number of it."""
+    for unit in (*map(_unit, like), "", "m", "u", "n"):
         amount = total / _SUFFIX.get(unit, Decimal(1))
         if amount == amount.to_integral_value():
             return f"{int(amount)}{unit}"

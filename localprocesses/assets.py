@@ -245,7 +245,8 @@ def _module(release: str, progress: "Progress") -> Iterator[Module]:
     if release == NEWEST:
         yield Module(MODULE, _flags(release), (".", f"./{_KWOK}"))
         return
-    with tempfile.TemporaryDirectory(prefix="controlplane-") as name:
+    target = _target(release)  # beside it, the next build finds what is left of one that was killed
+    with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as name:
         directory = Path(name)
         progress.phase("looking for the release")
         found = _go(["list", "-m", "-json", f"k8s.io/kubernetes@v{release}"], directory, progress)

@@ -2,17 +2,23 @@
 
 import hashlib
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from gardener import conditions, keys
 from kube.conditions import conditions_of
 from kube.names import dns_label_problems
-from kube.objects import Key, Object
+from kube.objects import Key, Object, annotations, text
 from kube.paths import mapping_at, with_value
 
 NAMESPACE_PREFIX = "seed-"
 """Prefix of the namespaces of Seeds, each of which holds the objects that its gardenlet may read."""
 LEASE_NAMESPACE = "gardener-system-seed-lease"
+LOCAL_GARDENLET = "seed.gardener.cloud/local-gardenlet"
+"""Annotation of a Seed's Lease: the computer of a gardenlet that is no pod, and the address of its metrics and flows
+there, such as `rose http://127.0.0.1:2729`.
+"""
 """Namespace in which gardenlets renew the Leases that are named after their Seeds."""
 
 _RESERVATION = ("settings", "excessCapacityReservation")
@@ -125,3 +131,36 @@ def summed_up(status: Object, *, has_phase: bool) -> Object:
     Args: has_phase: whether Seeds of the garden have it.
     """
     return {**status, "phase": phase_of(conditions_of({"status": status}))} if has_phase else status
+
+
+# --- a gardenlet on this computer
+
+
+def local_gardenlet(host: str, address: str, port: int) -> str | None:
+    """Value of `LOCAL_GARDENLET`; None if other computers reach the address, too, such as that of a pod."""
+    return f"{host} http://{_in_url(address)}:{port}" if _is_loopback(address) else None
+
+
+def local_gardenlet_url(lease: Object, host: str) -> str:
+    """Address of the gardenlet of a Seed's Lease; empty if it does not run on this computer.
+
+    Gardenlets write the Lease, so it only leads to an address of this computer.
+    """
+    computer, _, url = text(annotations(lease).get(LOCAL_GARDENLET)).partition(" ")
+    try:
+        parts = urlsplit(url)
+        is_local = parts.port is not None and _is_loopback(parts.hostname or "")
+    except ValueError:
+        return ""
+    return f"http://{_in_url(parts.hostname or '')}:{parts.port}" if is_local and computer == host else ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -69,6 +69,18 @@ _BY_ADMISSION = (
 )
 
 
+_IS_RECREATED = re.compile(r"object recreated by the annotation|delete the object, which is then recreated")
+_LOST = {
+    "PersistentVolumeClaim": "the data on its volume",
+    "PersistentVolume": "the data on it",
+    "CustomResourceDefinition": "all objects of its kind",
+    "Namespace": "all objects in it",
+}
+_LOSES_DATA = re.compile(
+    r"(?:^|/|: )(?P<kind>" + "|".join(_LOST) + r')(?:\.apiextensions\.k8s\.io)? "[^"]*" is invalid: '
+)
+
+
 def _immutable_by_admission(found: re.Match[str]) -> str:
     if found["invalid"]:
         return _REPLACE.format(path="the field")
@@ -272,7 +284,9 @@ def _shortened(paths: Sequence[str]) -> str:
 def remedy_of(text: str) -> str:
     """Remedy for one error or warning; empty if none is known."""
     text = text[:_LONGEST]
-    return next((remedy for case in _CASES if (remedy := case.of(text))), "") or _of_validation(text)
+    remedy = next((remedy for case in _CASES if (remedy := case.of(text))), "") or _of_validation(text)
+    loses = _LOSES_DATA.search(text) if _IS_RECREATED.search(remedy) else None
+    return f"{remedy}, which loses {_LOST[loses['kind']]}, so make a copy first" if loses else remedy
 
 
 def is_replaceable(text: str) -> bool:

@@ -101,9 +101,7 @@ def loads(body: bytes | memoryview) -> Object:
         loaded = _parsed(body)
     except orjson.JSONDecodeError as error:
         raise errors.NotUnderstood(f"the response is not valid JSON: {error}") from error
-    if not isinstance(loaded, dict):
-        raise errors.NotUnderstood("the answer is not a JSON object")
-    return loaded
+    return _mapping(loaded)
 
 
 def _parsed(body: bytes | memoryview) -> Any:
@@ -126,7 +124,7 @@ async def _object(body: bytes | memoryview, *, yielding: Yielding | None = None)
         try:
             return await codec.salvaged(bytes(body), yielding=yielding)
         except codec.NotReadable as error:
-            raise errors.NotUnderstood(f"the response is not valid JSON: {error}") from error
+            raise errors.NotUnderstood(f"the response {error}") from error
 
 
 # --- expected objects
@@ -266,7 +264,7 @@ def _small_page(body: bytes, *, managed_fields: bool) -> Object:
 
 def _mapping(loaded: Any) -> Object:
     if not isinstance(loaded, dict):
-        raise errors.NotUnderstood("the answer is not a JSON object")
+        raise errors.NotUnderstood(f"the response {codec.NO_OBJECT}")
     return loaded
 
 
@@ -279,7 +277,7 @@ async def _list_parts(body: bytes, yielding: Yielding) -> tuple[Object, list[mem
     try:
         head, parts = await codec.list_parts(body, yielding)
     except codec.NotReadable as error:
-        raise errors.NotUnderstood(f"the response is not a list of objects in JSON: {error}") from error
+        raise errors.NotUnderstood(f"the response {error}") from error
     return loads(head), parts
 
 

@@ -33,6 +33,8 @@ MAX_DEPTH = 200
 LEFT_OUT = f"<left out: {secrets.token_hex(16)}>"
 """Text that occurs in no object."""
 
+NO_OBJECT = "is not a JSON object"
+
 _CUT = f"<cut: {secrets.token_hex(16)}>"
 _CUT_JSON = b'"managedFields":' + orjson.dumps(_CUT)
 _MANAGED_FIELDS, _END_OF_LIST = b'"managedFields":[', b"}]"
@@ -52,7 +54,7 @@ class InPart(dict[str, Any]):
 
 
 class NotReadable(ValueError):
-    """Not valid JSON."""
+    """Predicate about a text, such as `is not valid JSON: ...`."""
 
 
 def is_whole(obj: object) -> bool:
@@ -111,7 +113,7 @@ async def salvaged(body: bytes, *, yielding: Yielding | None = None) -> InPart:
     except orjson.JSONDecodeError:
         loaded = _leniently(text)
     if not isinstance(loaded, dict):
-        raise NotReadable("it is not a JSON object")
+        raise NotReadable(NO_OBJECT)
     meta = loaded.get("metadata")
     if isinstance(meta, dict) and _LEFT_OUT_JSON in orjson.dumps(meta.get("managedFields")):
         # The owners are known for all fields or for none.
@@ -154,7 +156,7 @@ def _leniently(text: bytes) -> Any:
         # Halves of characters become question marks.
         return orjson.loads(json.dumps(loaded, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as error:
-        raise NotReadable(str(error)) from error
+        raise NotReadable(f"is not valid JSON: {error}") from error
 
 
 def _integer(digits: str) -> int | float | str:
@@ -191,13 +193,13 @@ async def list_parts(body: bytes, yielding: Yielding) -> tuple[bytes, list[memor
             last = at
             break
     if last < 0:
-        raise NotReadable("it has no items")
+        raise NotReadable("is not a list of objects in JSON: it has no items")
     return body[: first - 1] + b"null" + body[last + 1 :], items
 
 
 def _demand_nothing(body: bytes, begin: int, end: int) -> None:
     if _NOTHING.fullmatch(body, begin, end) is None:
-        raise NotReadable("it has an item that is not an object")
+        raise NotReadable("is not a list of objects in JSON: it has an item that is not an object")
 
 
 def dumps(body: Any) -> bytes:

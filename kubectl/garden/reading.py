@@ -37,7 +37,8 @@ async def explained(reader: Reader, resource: Resource, own: Key, now: datetime)
     """All findings about an object. Raises UserError: it does not exist."""
     obj = await reader.demand(resource, own)
     leases = {name: await reader.glance(LEASES, each) for name, each in programs.LEASES.items()}
-    return chain(programs.findings(leases, now), await _explained(reader, resource, own, obj, now))
+    needed = programs.needed_by(resource, obj)
+    return chain(programs.findings(leases, now, needed=needed), await _explained(reader, resource, own, obj, now))
 
 
 async def _explained(reader: Reader, resource: Resource, own: Key, obj: Object, now: datetime) -> Explained:

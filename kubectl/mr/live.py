@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gardener.managed_resource.references import key_of_reference
-from gardener.overview.objects import Health, HealthStatus, Live, health_status
+from gardener.managed_resource.references import key_of_reference, listed_in
+from gardener.overview.hints import ELSEWHERE, TARGET_REMEDY, is_elsewhere
+from gardener.overview.objects import Health, HealthStatus, Live, as_reported, health_status
 from kube.errors import Forbidden, KindNotServed, KubeError
 from kube.objects import Key, Object, key, metadata, uid
 from kube.resources import JOBS, PODS, REPLICA_SETS, Resource
 from kube.runtime.client import Selection
-from kubectl.session import Cluster, gathered
+from kubectl.errors import UserError
+from kubectl.session import Cluster, Session, gathered
 from kubectl.style import BLUE, GREEN, RED, YELLOW, Word
 
 _AT_ONCE = 16
+_MOST_LOOKED_FOR = 50
 
 
 async def read_all(cluster: Cluster, references: Iterable[Object]) -> list[Live]:
@@ -36,6 +39,15 @@ async def read(cluster: Cluster, reference: Object) -> Live:
     except KubeError as error:
         return Live(reference, None, HealthStatus(Health.UNKNOWN, str(error)))
     return Live(reference, obj, health_status(obj) if obj else HealthStatus(Health.MISSING))
+
+
+async def demand_here(session: Session, managed_resource: Object) -> None:
+    """Check that the objects are in the cluster that the flags name. Raises UserError."""
+    if session.target is not session.source:
+        return
+    found = await read_all(session.target, listed_in(managed_resource)[:_MOST_LOOKED_FOR])
+    if is_elsewhere(managed_resource, as_reported(managed_resource, found)):
+        raise UserError(f"{ELSEWHERE}, but ManagedResource {key(managed_resource)} lists them", hint=TARGET_REMEDY)
 
 
 async def read_object(cluster: Cluster, reference: Mapping[str, Any]) -> Object | None:

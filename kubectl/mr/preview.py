@@ -23,6 +23,7 @@ from gardener.managed_resource.references import key_of_reference, listed_in
 from gardener.managed_resource.remedies import with_remedy
 from gardener.managed_resource.removal_rules import Disposition, disposition
 from gardener.managed_resource.warnings import FieldValidationError, dropped_texts, field_validation
+from gardener.overview.hints import command
 from gardener.overview.objects import short_name
 from gardener.overview.states import status_of
 from gardener.responsibility import parse_origin
@@ -91,7 +92,7 @@ async def differences(session: Session, managed_resource: Object, secrets: Seque
         KubeError: unknown.
     """
     if is_deleting(managed_resource):
-        raise UserError("it is being deleted", hint="what is left of it: kubectl mr describe")
+        raise UserError("it is being deleted", hint=f"what is left of it: {command('describe', key(managed_resource))}")
     try:
         validation = field_validation(managed_resource)
     except FieldValidationError as error:

@@ -37,7 +37,7 @@ async def command(session: Session, *, name: str, to: int | None) -> None:
         output.done(f"{result} already")
         return
     await session.source.client.replace(MANAGED_SEED_SETS, with_templates(seed_set, revision))
-    output.done(f"{result} again; kubectl mss status {name} --watch waits for the replicas")
+    output.done(f"{result} again; kubectl mss status {name} -n {session.namespace} --watch waits for the replicas")
 
 
 def with_templates(seed_set: Object, revision: Object) -> Object:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -15,6 +16,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, MANAGED_SEEDS, SHOOTS
+from kit.deployments import kubectl
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -178,6 +180,19 @@ def test_what_is_wrong_is_reported(place: ShootPlace, arguments: tuple[str, ...]
     refused = run(place, *arguments)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert message.format(namespace=place.namespace) in refused.stderr
+
+
+def test_a_shoot_that_sleeps_is_reported_with_the_command_that_wakes_it(place: ShootPlace) -> None:
+    place.patch(SHOOTS, "s", {"spec": {"hibernation": {"enabled": True}}})
+    assert "the Shoot goes to sleep now" in run(place, "s").stderr
+    place.patch(SHOOTS, "s", {"status": {"hibernated": True}}, status=True)
+    asleep = run(place, "s")
+    assert "the Shoot is hibernated: its API server does not run; wake it up: kubectl patch shoot s" in asleep.stderr
+    assert asleep.exit_code == 0
+    (command,) = re.findall("wake it up: kubectl (.*)", asleep.stderr)
+    kubectl(place.garden.cluster.kubeconfig, *shlex.split(command))
+    place.patch(SHOOTS, "s", {"status": {"hibernated": False}}, status=True)
+    assert "wake it up" not in run(place, "s").stderr
 
 
 def test_a_shoot_that_has_no_control_plane_yet_is_reported(place: ShootPlace) -> None:

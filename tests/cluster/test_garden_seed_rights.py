@@ -324,7 +324,7 @@ def test_credentials_that_an_operator_confirms_become_those_of_a_seed(seeds: Two
     change = {"spec": {"dns": {"provider": provider}}}
     text = refused(gardenlet.patch, resources.SEEDS, seeds.own, change)
     label = f"{USABLE_BY_SEED_PREFIX}{seeds.own}"
-    assert f"`kubectl --namespace garden label secrets {name} {label}=true`" in text
+    assert f"`kubectl --namespace garden label --overwrite secrets {name} {label}=true`" in text
     assert not seeds.may(seeds.own, "get", kubernetes.SECRETS, name, "garden")
     seeds.garden.patch(kubernetes.SECRETS, name, {"metadata": {"labels": {label: "true"}}}, namespace="garden")
     # Other refusals may have used up the reads that confirm one; the API server remembers a refusal for a second.

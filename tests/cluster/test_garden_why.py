@@ -133,7 +133,10 @@ def test_a_shoot_that_waits_names_what_excludes_each_seed(garden: Garden, place:
     lines = why(garden, "shoot", "s", "-n", place.namespace)
     assert has(lines, f"blocked seed capacity Seed {full}: seed does not have available capacity for shoots")
     set_room(place, full, 1)
-    assert has(why(garden, "shoot", "s", "-n", place.namespace), f"blocked seed Seed {full}: fits")
+    assert has(
+        why(garden, "shoot", "s", "-n", place.namespace),
+        f"next seed it is on no Seed yet: it waits for the scheduler, which can choose Seed {full}",
+    )
     lines = why(garden, "shoot", "other", "-n", place.namespace)
     assert has(lines, "waits for the scheduler other")
     assert not has(lines, full)

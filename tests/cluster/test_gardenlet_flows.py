@@ -40,6 +40,19 @@ def test_the_command_shows_the_same(world: FlowWorld) -> None:
     assert data["running"]["flow"] == "Seed reconciliation"
 
 
+def test_commands_find_a_gardenlet_on_this_computer_by_themselves(world: FlowWorld) -> None:
+    name = f"seed/{world.place.name}"
+    found = eventually(lambda: _flow_or_none(world, name), "the Lease to name the gardenlet")
+    assert found.startswith(f"Seed {world.place.name}\nSeed reconciliation Running")
+    assert f"task {MANAGER}: waits for" in " ".join(_ask(world, name, command="why").output.split())
+
+
+def _flow_or_none(world: FlowWorld, name: str) -> str | None:
+    environment = {"KUBECONFIG": str(world.place.garden.cluster.kubeconfig), "NO_COLOR": "1"}
+    result = CliRunner().invoke(app, ["flow", name], env=environment)
+    return result.output if result.exit_code == 0 else None
+
+
 def test_why_names_the_object_that_a_task_waits_for(world: FlowWorld) -> None:
     name = f"seed/{world.place.name}"
     data = orjson.loads(_ask(world, name, "--gardenlet", world.url, "-o", "json", command="why").output)

@@ -22,7 +22,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import CLASS
 from kit.kubelet import kubelet
 from kit.managed_resources import install_crd
-from kit.objects import CONTAINERS, config_map, deployment, managed_resource, obj, secret
+from kit.objects import CONTAINERS, conditions, config_map, deployment, managed_resource, obj, reference, secret
 from kit.plugins import Mr, runner
 from kit.rig import Rig
 from kube.objects import Object, annotations, is_deleting
@@ -34,6 +34,15 @@ def mr(cluster: Cluster, namespace: str) -> Mr:
     """Runs a command in the test's namespace; without an agent, unless `rig` is asked for as well."""
     install_crd(cluster)
     return runner(cluster, namespace)
+
+
+_WRITTEN = {
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+    "lastUpdateTime": "2026-01-01T00:00:00Z",
+    "reason": "R",
+    "message": "m",
+}
+"""Fields of a condition that API servers require."""
 
 
 def managed(name: str) -> Object:
@@ -110,6 +119,28 @@ def test_content_that_does_not_fit_into_a_secret_is_split_into_several(
         decoded = mr("decode", each["metadata"]["name"], "-o", "json")
         names += [item["metadata"]["name"] for item in json.loads(decoded.stdout)["items"]]
     assert names == [f"c{i}" for i in range(7)]
+
+
+def test_objects_of_another_cluster_are_not_compared_with_this_one(cluster: Cluster, namespace: str, mr: Mr) -> None:
+    """The agent has applied them, to a cluster that is not named."""
+    cluster.api.create(
+        SECRETS.path(namespace=namespace), secret("far", {"o.yaml": yaml.safe_dump(config_map("far", {"a": "b"}))})
+    )
+    path = MANAGED_RESOURCES.path(namespace=namespace)
+    spec = {"class": "unused", "secretRefs": [{"name": "far"}]}
+    cluster.api.create(path, managed_resource("far", spec=spec))
+    listed = [reference("v1 ConfigMap", f"{namespace}/far")]
+    cluster.api.patch(f"{path}/far/status", {"status": {"resources": listed, "conditions": conditions(**_WRITTEN)}})
+    for command, code in (("tree", 1), ("diff", 2)):
+        refused = mr(command, "far", code=code)
+        assert refused.stdout == ""
+        assert (
+            f"none of the objects exists in this cluster, but ManagedResource {namespace}/far lists" in refused.stderr
+        )
+        assert "set its kubeconfig by --target-kubeconfig" in refused.stderr
+    named = ("--target-kubeconfig", str(cluster.kubeconfig))
+    assert "ConfigMap/" in mr("tree", "far", *named).stdout
+    assert "would be created" in mr("diff", "far", *named, code=1).stdout
 
 
 def test_suspend_says_who_and_why_and_resume_forgets_it(cluster: Cluster, namespace: str, mr: Mr) -> None:

@@ -381,7 +381,7 @@ async def test_a_rollback_that_stops_half_way_applies_nothing_and_can_be_done_ag
         stopped = await asyncio.to_thread(CliRunner().invoke, app, command, env=environment)
     assert stopped.exit_code == 1
     assert "not all Secrets could be written" in stopped.stderr
-    assert "it stays suspended: kubectl mr rollback mr --to 1 tries it again" in stopped.stderr
+    assert f"it stays suspended: kubectl mr rollback mr -n {rig.namespace} --to 1 tries it again" in stopped.stderr
     assert "one" in decoded(rig.get("Secret", "a"))["objects.yaml"]
     assert rig.get("ConfigMap", "c")["data"] == {"text": "two"}
     assert annotations(rig.get("ManagedResource", "mr"))[f"{GROUP}/ignore-reason"] == "rollback to revision 1"

@@ -134,7 +134,7 @@ class _Collector:
 
     async def _flow(self) -> Object | None:
         try:
-            async with gardenlet_of(self._session, self._url) as gardenlet:
+            async with gardenlet_of(self._session, self._url, SHOOTS, self._own) as gardenlet:
                 found = await gardenlet.flows(SHOOTS, self._own)
         except (UserError, KubeError) as error:
             self._unknown.append(f"the flow: {error}")

@@ -40,7 +40,7 @@ async def command(session: Session, *, name: str, url: str | None, form: Form | 
     Sends the request to the gardenlet like kubectl gardener flow, and requires the same permissions.
     """
     own = session.key(name)
-    async with gardenlet_of(session, url) as gardenlet:
+    async with gardenlet_of(session, url, SHOOTS, own) as gardenlet:
         found = await gardenlet.differences(SHOOTS, own)
     report = DifferenceReport.of(found)
     if form is not None:

@@ -39,7 +39,7 @@ async def command(session: Session, *, name: str, url: str | None, form: Form | 
     which requires the permission to get Leases, Pods and pods/proxy in its namespace garden.
     """
     resource, own = _asked_for(session, name)
-    async with gardenlet_of(session, url) as gardenlet:
+    async with gardenlet_of(session, url, resource, own) as gardenlet:
         found = await gardenlet.flows(resource, own)
     if form is not None:
         output.show_data(found, form)

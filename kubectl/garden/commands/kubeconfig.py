@@ -10,9 +10,11 @@ from gardener.api.garden import AUTHENTICATION_API, SHOOTS
 from kube.clock import format_time
 from kube.errors import NoStatus, ServerFailure
 from kube.objects import Key
+from kube.paths import at
 from kubectl import output
 from kubectl.errors import UserError
 from kubectl.garden.selection import completed
+from kubectl.garden.why.operation import hibernates
 from kubectl.options import seconds_of
 from kubectl.reader import Reader
 from kubectl.session import Session, on_cluster
@@ -54,11 +56,16 @@ async def requested(session: Session, own: Key, *, admin: bool, expiration: str)
     shoot = await Reader(client).demand(SHOOTS, own)
     garden = await recognized(client)
     try:
-        return await garden.kubeconfig(shoot, Role.ADMIN if admin else Role.VIEWER, lifetime=lifetime)
+        made = await garden.kubeconfig(shoot, Role.ADMIN if admin else Role.VIEWER, lifetime=lifetime)
     except (NoStatus, ServerFailure) as error:
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
         raise no_server(error) from error
+    if at(shoot, "status", "hibernated") is True:
+        output.warn(f"the Shoot is hibernated: its API server does not run; wake it up: {hibernates(shoot, False)}")
+    elif at(shoot, "spec", "hibernation", "enabled") is True:
+        output.warn(f"the Shoot goes to sleep now: its API server ends; wake it up: {hibernates(shoot, False)}")
+    return made
 
 
 def no_server(error: NoStatus | ServerFailure) -> UserError:

@@ -16,7 +16,7 @@ from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.commands import asking
-from kubectl.garden.gardenlet import gardenlet_of
+from kubectl.garden.gardenlet import gardenlet_of, local_url
 from kubectl.garden.reading import explained
 from kubectl.garden.why import flow, held
 from kubectl.garden.why.finding import Finding, Level, ordered
@@ -52,9 +52,9 @@ async def command(session: Session, *, kind: str, name: str, url: str | None, fo
     """Accepts KIND/NAME as one argument or two. Lists the most important findings first: what is blocked, problems,
     next steps; after an arrow, the remedy. Writes nothing. Lists objects that you may not read on stderr.
 
-    For a Shoot or Seed, the gardenlet reports the object that each task of the operation waits for, if you specify the
-    gardenlet or its cluster. For a Shoot in deletion, the seed cluster shows the remaining objects and their
-    finalizers.
+    For a Shoot or Seed, the gardenlet reports the object that each task of the operation waits for, if it runs on this
+    computer, or you specify it or its cluster. For a Shoot in deletion, the seed cluster shows the remaining objects
+    and their finalizers.
     """
     resource, own = _asked_for(session, kind, name)
     reader, now = Reader(session.source.client), datetime.now(UTC)
@@ -96,11 +96,13 @@ async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
 
 
 async def _of_flow(session: Session, resource: Resource, own: Key, url: str | None) -> list[Finding]:
-    """Findings of the gardenlet, if requested; empty if it does not answer."""
-    if resource not in {SHOOTS, SEEDS} or not (url or session.target is not session.source):
+    """Findings of the gardenlet, if requested or on this computer; empty if it does not answer."""
+    if resource not in {SHOOTS, SEEDS}:
         return []
     try:
-        async with gardenlet_of(session, url) as gardenlet:
+        if session.target is session.source and not (url := url or await local_url(session.source.client, resource, own)):
+            return []
+        async with gardenlet_of(session, url, resource, own) as gardenlet:
             found = await gardenlet.flows(resource, own)
     except (UserError, KubeError) as error:
         output.warn(f"the state of its tasks is unknown: {error}")

@@ -26,7 +26,7 @@ from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.client import Client
 from kubectl.errors import UserError
-from kubectl.garden.gardenlet import Gardenlet, gardenlet_in
+from kubectl.garden.gardenlet import gardenlet_at, gardenlet_in, local_url
 from kubectl.garden.page.reading import Overview
 from kubectl.garden.page.rows import KINDS, Query, Row, listing_of, row_of
 from kubectl.garden.reading import explained
@@ -177,12 +177,15 @@ class Page:
         if resource not in {SHOOTS, SEEDS}:
             return {}, ""
         seed = own.name if resource == SEEDS else text(at(obj, "status", "seedName"))
-        client = self.overview.clusters.get(seed) if seed else None
-        if client is None:
-            return {}, f"To see its flow, name the kubeconfig of its seed: --seed-kubeconfig {seed or 'SEED'}=FILE"
+        clusters = self.overview.clusters
         try:
-            gardenlet: Gardenlet = await gardenlet_in(client)
-            found = await gardenlet.flows(resource, own)
+            if url := await local_url(clusters[""], resource, own):
+                async with gardenlet_at(url) as gardenlet:
+                    found = await gardenlet.flows(resource, own)
+            elif seed in clusters:
+                found = await (await gardenlet_in(clusters[seed])).flows(resource, own)
+            else:
+                return {}, f"To see its flow, name the kubeconfig of its seed: --seed-kubeconfig {seed or 'SEED'}=FILE"
         except (UserError, KubeError) as error:
             return {}, f"Its flow can't be read: {error}"
         headings = {"running": "Running flow", "last": "Last flow"}

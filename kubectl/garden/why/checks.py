@@ -28,7 +28,7 @@ _OF_SHOOTS = {
     types.OBSERVABILITY_COMPONENTS_HEALTHY: "only monitoring is affected; if the problem persists, contact the "
     "operator of its Seed",
     types.EVERY_NODE_READY: "see the nodes that the message names: kubectl describe node",
-    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe",
+    types.SYSTEM_COMPONENTS_HEALTHY: "see the object that the message names, in the Shoot: kubectl describe KIND NAME",
     types.HIBERNATION_POSSIBLE: "correct or remove the webhook that the message names, in the Shoot",
     types.MAINTENANCE_PRECONDITIONS_SATISFIED: "correct or remove the webhook that the message names, in the Shoot",
     types.CRDS_WITH_PROBLEMATIC_CONVERSION_WEBHOOKS: (
@@ -69,6 +69,13 @@ _OBJECT = re.compile(
 _DESCRIBE = "in the seed: kubectl describe {kind} {name} -n {seed}"
 _MANAGED = "in the seed: kubectl mr describe {name} -n {seed}"
 _LOOKS = (
+    _Look(("ConstraintNotChecked", "ConditionNotChecked"), "it is checked once the control plane runs", replaces=True),
+    _Look(
+        ("ConditionCheckError",),
+        "it is checked once the control plane runs",
+        replaces=True,
+        mentions=("control plane has not been fully created", "control plane is not running"),
+    ),
     _Look(("HibernatedControlPlaneScaled", "DeploymentUnhealthy", "StatefulSetUnhealthy", "EtcdUnhealthy"), _DESCRIBE),
     _Look(("*UnhealthyReport",), "in the seed: kubectl describe {kind} {name}{of}"),
     _Look(

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from gardener.conditions import IN_PROGRESS
 from kube.clock import format_time, short_duration, time_or_none
 from kube.objects import Key, Object, key, mappings, metadata, text
 from kube.paths import at
@@ -110,7 +111,9 @@ def one_line(value: object) -> str:
 def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
     """Command of kubectl for an object."""
     where = ("-n", own.namespace) if own.namespace else ()
-    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *more))
+    # Another value may be there already.
+    overwrites = ("--overwrite",) if verb == "annotate" else ()
+    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *overwrites, *more))
 
 
 def about_it(resource: Resource, own: Key) -> str:
@@ -152,10 +155,11 @@ def conditions(
         changed = each.get("lastTransitionTime")
         message = f"{kind} is {status or 'not set'}{since(changed, now)}: {reason}: {one_line(each.get('message'))}"
         yield Finding(
-            level=good_if_false.get(kind, Level.PROBLEM),
+            # A condition is Progressing for as long as its cause may vanish without help.
+            level=Level.NEXT if status == IN_PROGRESS else good_if_false.get(kind, Level.PROBLEM),
             about=about,
             text=message.rstrip(": "),
-            remedy=remedy_of(each),
+            remedy=f"if it stays: {remedy}" if (remedy := remedy_of(each)) and status == IN_PROGRESS else remedy,
             at=time_or_none(changed),
         )
 

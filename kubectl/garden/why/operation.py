@@ -2,6 +2,7 @@
 active.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -18,7 +19,7 @@ from kube.paths import at
 from kubectl.garden.why import seed as seeds
 from kubectl.garden.why.finding import Finding, Level, about_it, command, one_line, when
 
-_ERROR = "Error"
+_ERROR, _PROCESSING = "Error", "Processing"
 _MOST_ERRORS = 5
 _STUCK = timedelta(minutes=30)
 """Longer than a task waits for most objects."""
@@ -27,6 +28,13 @@ _TRIES = "12h (unless its configuration sets another time)"
 
 def commanded(shoot: Object, operation: str) -> str:
     return command("annotate", SHOOTS, key(shoot), f"{keys.OPERATION}={operation}")
+
+
+def hibernates(shoot: Object, is_enabled: bool) -> str:
+    """Command that hibernates a Shoot or wakes it."""
+    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
+    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
+    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
 
 
 def seed_name(shoot: Object) -> str:
@@ -50,6 +58,16 @@ def findings(shoot: Object, now: datetime) -> Iterator[Finding]:
         yield _error(error, is_retried=state == _ERROR)
     if (more := len(last_errors(shoot)) - _MOST_ERRORS) > 0:
         yield Finding(level=Level.PROBLEM, about="error", text=f"... and {more} more")
+
+
+def under_way(shoot: Object, now: datetime) -> str:
+    """Type of the operation that makes progress; empty if there is none."""
+    last = last_operation(shoot)
+    changed = time_or_none(last.get("lastUpdateTime"))
+    is_stuck = changed is not None and now - changed > _STUCK
+    if last.get("state") != _PROCESSING or is_stuck or one_line(last.get("description")).startswith(WAITS_FOR_SEED):
+        return ""
+    return text(last.get("type"))
 
 
 def _under_way(shoot: Object, changed: datetime | None, now: datetime) -> Finding:

@@ -1,8 +1,7 @@
 """Findings about a Shoot: obstacles to its deletion, its problems, and what happens to it next."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from gardener import keys
@@ -31,6 +30,7 @@ from kube.paths import at, mapping_at
 from kubectl.garden.why import checks, operation
 from kubectl.garden.why import seed as seeds
 from kubectl.garden.why.finding import (
+    CONDITION,
     Finding,
     Level,
     Users,
@@ -51,6 +51,8 @@ _LATE = timedelta(minutes=5)
 _MADE_UP_FOR = timedelta(hours=2)
 """Period in which the controller manager catches up on missed schedules, unless it is configured otherwise."""
 _MOST_SEEDS = 50
+_WITHOUT_CONTROL_PLANE = frozenset({"Create", "Restore", "Migrate", "Delete"})
+"""Operations during which the control plane does not run all the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +73,14 @@ class Around:
 
 def findings(shoot: Object, around: Around, *, now: datetime) -> Iterator[Finding]:
     yield from _deletion(shoot, around, now)
+    yield from _lost(shoot, around)
     yield from operation.findings(shoot, now)
-    yield from _place(shoot, around)
+    yield from _place(shoot, around, now)
     yield from operation.silence(shoot, around.seed, around.lease, now)
     yield from operation.ignored(shoot)
-    yield from _pending(shoot, now)
-    remedy_of = checks.of_shoot(shoot)
-    yield from conditions(shoot, "constraints", now=now, about="constraint", remedy_of=remedy_of)
-    yield from conditions(shoot, "conditions", now=now, remedy_of=remedy_of)
+    if not _is_lost(around):
+        yield from _pending(shoot, now)
+    yield from _checks(shoot, around, now)
     if not is_deleting(shoot):
         yield from _expiration(shoot, around, now)
         yield from _maintenance(shoot, around, now)
@@ -121,7 +123,7 @@ def _deletion(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]
 
 def _until_cluster_is_gone(shoot: Object, around: Around, requested: str, begun: datetime | None) -> Finding:
     name, last = operation.seed_name(shoot), last_operation(shoot)
-    lost = around.seed is not None and seeds.is_lost(around.seed)
+    lost = _is_lost(around)
     on = f"the gardenlet of Seed {name}" if name else "a gardenlet"
     message = f"the deletion{requested} waits for {on}{', which is lost,' if lost else ''} to remove the cluster"
     if last.get("type") == "Delete":
@@ -133,34 +135,61 @@ def _until_cluster_is_gone(shoot: Object, around: Around, requested: str, begun:
 # --- its Seed
 
 
-def _place(shoot: Object, around: Around) -> Iterator[Finding]:
+def _is_lost(around: Around) -> bool:
+    return around.seed is not None and seeds.is_lost(around.seed)
+
+
+def _lost(shoot: Object, around: Around) -> Iterator[Finding]:
+    if around.seed is None or not _is_lost(around):
+        return
+    name = key(around.seed).name
+    message = f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
+    level = Level.BLOCKED if operation.waits_for_gardenlet(shoot) else Level.PROBLEM
+    yield Finding(level=level, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)))
+
+
+def _place(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
     is_on, to_be = text(at(shoot, "status", "seedName")), text(spec(shoot).get("seedName"))
     if not to_be and not is_deleting(shoot):
-        other = "" if waits(shoot) else f" {text(spec(shoot).get('schedulerName'))}"
-        message = f"it is on no Seed yet: it waits for the scheduler{other}"
-        description = one_line(last_operation(shoot).get("description"))
-        remedy = f"see Events: {command('describe', SHOOTS, key(shoot))}"
-        if description:
-            message += f", which reports: {description}"
-        yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy=remedy)
-        if around.decision is not None:
-            yield from _decision(around.decision)
+        yield from _without_seed(shoot, around.decision, now)
     elif is_on and to_be and is_on != to_be:
         message = f"it moves from Seed {is_on} to {to_be}"
         yield Finding(level=Level.NEXT, about="seed", text=message)
-    if around.seed is not None and seeds.is_lost(around.seed):
-        name = key(around.seed).name
-        message = (
-            f"its Seed {name} is lost: nothing is done to it until the gardenlet is back, and its state is not known"
-        )
-        yield Finding(level=Level.PROBLEM, about="seed", text=message, remedy=about_it(SEEDS, Key("", name)))
 
 
-def _decision(decision: Decision) -> Iterator[Finding]:
+def _without_seed(shoot: Object, decision: Decision | None, now: datetime) -> Iterator[Finding]:
+    """Report what the scheduler reports; else what it would decide now.
+
+    A Seed may pass all filters although the scheduler could not choose it: admission has refused the binding, or the
+    Seed has changed since. Then only the report is shown.
+    """
+    other = "" if waits(shoot) else f" {text(spec(shoot).get('schedulerName'))}"
+    message = f"it is on no Seed yet: it waits for the scheduler{other}"
+    reported = one_line(last_operation(shoot).get("description"))
+    fits = decision is not None and bool(decision.seed)
+    level, remedy = Level.BLOCKED, f"see Events: {command('describe', SHOOTS, key(shoot))}"
+    if reported:
+        message += f", which reports: {reported}"
+        if fits:
+            remedy = f"remove that cause; it tries again by itself, within five minutes; {remedy}"
+    elif decision is not None and fits:
+        message += f", which can choose Seed {decision.seed}"
+        if _is_new(shoot, now):
+            level, remedy = Level.NEXT, ""
+        else:
+            remedy = f"see whether the scheduler runs; {remedy}"
+    yield Finding(level=level, about="seed", text=message, remedy=remedy)
+    if decision is not None and not fits:
+        yield from _left_out(decision)
+
+
+def _is_new(shoot: Object, now: datetime) -> bool:
+    created = time_or_none(metadata(shoot).get("creationTimestamp"))
+    return created is not None and now - created < seeds.LATE
+
+
+def _left_out(decision: Decision) -> Iterator[Finding]:
     """Report why each Seed is left out; first those that passed the most filters."""
-    if decision.seed:
-        message = f"Seed {decision.seed}: fits, so the scheduler will choose it or one that fits as well"
-        yield Finding(level=Level.BLOCKED, about="seed", text=message, remedy="if it does not, see whether it runs")
     order = list(Filter)
     excluded = sorted(decision.excluded.items(), key=lambda each: (-order.index(each[1].by), each[0]))
     for name, exclusion in excluded[:_MOST_SEEDS]:
@@ -201,7 +230,35 @@ def _not_begun(shoot: Object, now: datetime) -> Iterator[Finding]:
         return
     created = since(metadata(shoot).get("creationTimestamp"), now)
     message = f"Seed {name} is chosen, but its gardenlet has not started its reconciliation; it exists{created}"
-    yield Finding(level=Level.BLOCKED, about="operation", text=message, remedy=about_it(SEEDS, Key("", name)))
+    is_new = _is_new(shoot, now)
+    remedy = "" if is_new else about_it(SEEDS, Key("", name))
+    yield Finding(level=Level.NEXT if is_new else Level.BLOCKED, about="operation", text=message, remedy=remedy)
+
+
+# --- conditions and constraints
+
+
+def _checks(shoot: Object, around: Around, now: datetime) -> Iterator[Finding]:
+    """Report conditions and constraints that are not good.
+
+    Those that only follow from something that is reported before are one finding: of a control plane that is built or
+    removed, and of a Shoot whose Seed is lost.
+    """
+    remedy_of = checks.of_shoot(shoot)
+    found = [
+        *conditions(shoot, "constraints", now=now, about="constraint", remedy_of=remedy_of),
+        *conditions(shoot, "conditions", now=now, remedy_of=remedy_of),
+    ]
+    under_way = operation.under_way(shoot, now)
+    if found and (under_way in _WITHOUT_CONTROL_PLANE or _is_lost(around)):
+        because = f"until {under_way} ends" if under_way in _WITHOUT_CONTROL_PLANE else "while its Seed is lost"
+        names = ", ".join(each.text.partition(" ")[0] for each in found)
+        yield Finding(level=Level.INFO, about=CONDITION, text=f"not known or not good {because}: {names}")
+        return
+    for each in found:
+        # An operation that has begun may correct it.
+        is_recent = under_way and each.at is not None and now - each.at < _LATE
+        yield replace(each, level=Level.NEXT) if is_recent and each.level is Level.PROBLEM else each
 
 
 # --- next events
@@ -228,7 +285,7 @@ def _expiration(shoot: Object, around: Around, now: datetime) -> Iterator[Findin
         level=Level.PROBLEM if ends - now < _SOON else Level.NEXT,
         about="expiration",
         text=f"it is deleted at {when(ends, now)}{by}: {max(0, (ends - now).days)} days left",
-        remedy=f"for a day more: {command('annotate', SHOOTS, key(shoot), '--overwrite', after)}" if after else "",
+        remedy=f"for a day more: {command('annotate', SHOOTS, key(shoot), after)}" if after else "",
         at=ends,
     )
 
@@ -263,13 +320,6 @@ def _changes(drawn: Plan) -> str:
     return f", and will report: {'; '.join(found)}" if found else ": no changes but for a reconciliation"
 
 
-def _hibernates(shoot: Object, is_enabled: bool) -> str:
-    """Command that hibernates a Shoot or wakes it."""
-    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
-    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
-    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
-
-
 def _not_carried_out(
     shoot: Object, scheduled: Sequence[hibernation.Entry], *, sleeps: bool, now: datetime
 ) -> Iterator[Finding]:
@@ -279,9 +329,10 @@ def _not_carried_out(
     due = hibernation.due(scheduled, after=hibernation.earliest(shoot, now=now, deadline=_MADE_UP_FOR), now=now - _LATE)
     if due is not None and due.hibernates is not sleeps:
         message = f"it had to {do[due.hibernates]} at {when(due.moment, now)} by its schedule, but did not"
-        remedy = f"see whether the controller manager runs, or do it: {_hibernates(shoot, due.hibernates)}"
+        remedy = f"see whether the controller manager runs, or do it: {operation.hibernates(shoot, due.hibernates)}"
         yield Finding(level=Level.BLOCKED, about="hibernation", text=message, remedy=remedy, at=due.moment)
-    if asleep is sleeps or at(shoot, "status", "observedGeneration") is None:
+    is_soon = at(shoot, "status", "observedGeneration") is None or operation.under_way(shoot, now)
+    if asleep is sleeps or is_soon:
         return
     message = f"it should {do[sleeps]}, but the gardenlet has not done it yet"
     hindering = constraint(shoot, HIBERNATION_POSSIBLE) or {}
@@ -304,7 +355,10 @@ def _hibernation(shoot: Object, now: datetime) -> Iterator[Finding]:
     following = hibernation.upcoming(scheduled, now=now)
     if following is None:
         if sleeps and at(shoot, "status", "hibernated") is True:
-            message, remedy = "it sleeps, and no schedule wakes it up", f"wake it up: {_hibernates(shoot, False)}"
+            message, remedy = (
+                "it sleeps, and no schedule wakes it up",
+                f"wake it up: {operation.hibernates(shoot, False)}",
+            )
             yield Finding(level=Level.INFO, about="hibernation", text=message, remedy=remedy)
         return
     verb = "goes to sleep" if following.hibernates else "wakes up"

@@ -200,13 +200,13 @@ async def _managed_resources(look: _Look) -> list[Finding]:
 
 def warning_findings(names: list[str]) -> list[Finding]:
     text = f"applied with warnings: {short_list(names)}"
-    return [Finding(Level.WARNING, text, "kubectl mr describe shows them")] if names else []
+    return [Finding(Level.WARNING, text, "kubectl mr describe NAME -n NAMESPACE shows them")] if names else []
 
 
 _REMEDIES = {
-    ResourceState.FAILED: (Level.BAD, "kubectl mr describe shows what to do"),
-    ResourceState.UNHEALTHY: (Level.BAD, "kubectl mr describe shows what to do"),
-    ResourceState.SUSPENDED: (Level.WARNING, "kubectl mr resume, if no one works on them any more"),
+    ResourceState.FAILED: (Level.BAD, "kubectl mr describe NAME -n NAMESPACE shows what to do"),
+    ResourceState.UNHEALTHY: (Level.BAD, "kubectl mr describe NAME -n NAMESPACE shows what to do"),
+    ResourceState.SUSPENDED: (Level.WARNING, "kubectl mr resume NAME -n NAMESPACE, if no one works on them any more"),
 }
 
 

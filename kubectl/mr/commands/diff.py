@@ -5,12 +5,14 @@ from pathlib import Path
 
 import click
 
+from gardener.overview import hints
 from gardener.overview.states import ResourceState, state_of
-from kube.objects import Object
+from kube.objects import Object, key
 from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.mr import files, managed_resources, packing, parameters
 from kubectl.mr.desired import read_contents
+from kubectl.mr.live import demand_here
 from kubectl.mr.preview import FAILURES, Difference, What, differences, lines, summary
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
@@ -46,7 +48,8 @@ async def command(
     else:
         managed_resource, secrets = await _stored(session, name)
     if state_of(managed_resource) is ResourceState.SUSPENDED:
-        output.warn("it is suspended: differences stay until kubectl mr resume")
+        output.warn(f"it is suspended: differences stay until {hints.command('resume', key(managed_resource))}")
+    await demand_here(session, managed_resource)
     return _show(await differences(session, managed_resource, secrets), form)
 
 

@@ -7,6 +7,7 @@ import click
 
 from gardener import keys
 from gardener.managed_resource.history import CHANGE_CAUSE
+from gardener.overview import hints
 from kube.objects import Object, annotations, key, metadata
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
@@ -42,7 +43,7 @@ async def command(session: Session, *, name: str, form: Output | None) -> None:
         if not annotations(managed_resource).get(keys.HISTORY_LIMIT):
             output.begin(f"to keep the last ten, annotate it: {keys.HISTORY_LIMIT}=10")
     elif not applied and applied_digest(managed_resource):
-        output.warn(f"the applied version is not among them; see kubectl mr events {name}")
+        output.warn(f"the applied version is not among them; see {hints.command('events', key(managed_resource))}")
 
 
 def lines(revisions: Sequence[Object], applied: int, now: datetime, *, wide: bool) -> list[Line]:

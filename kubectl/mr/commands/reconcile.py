@@ -6,6 +6,7 @@ import click
 
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import OPERATION, OPERATION_RECONCILE
+from gardener.overview import hints
 from gardener.overview.states import ResourceState, state_of
 from kube.objects import Key, Object, annotations, is_deleting, key
 from kubectl import options, output
@@ -50,7 +51,7 @@ def demand_reconcilable(managed_resource: Object) -> None:
     """Return if an agent would reconcile it. Raises UserError if none would."""
     name = key(managed_resource).name
     if state_of(managed_resource) is ResourceState.SUSPENDED:
-        raise UserError(f"ManagedResource {name} is suspended", hint=f"kubectl mr resume {name}")
+        raise UserError(f"ManagedResource {name} is suspended", hint=hints.command("resume", key(managed_resource)))
     operation = annotations(managed_resource).get(OPERATION)
     if operation not in {None, "", OPERATION_RECONCILE}:
         raise UserError(

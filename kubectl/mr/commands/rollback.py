@@ -17,6 +17,7 @@ from gardener.conditions import RESOURCES_APPLIED
 from gardener.managed_resource.conditions import IGNORED
 from gardener.managed_resource.history import CHANGE_CAUSE
 from gardener.managed_resource.references import secret_names
+from gardener.overview import hints
 from gardener.responsibility import is_ignored
 from kube.errors import KubeError
 from kube.objects import Key, Object, annotations, condition, is_deleting, key, labels, mappings, metadata
@@ -145,7 +146,7 @@ def chosen(revisions: Sequence[Object], own: Key, to: int, *, holds_newest: bool
     """
     if not revisions:
         raise UserError(
-            f"no applied version of ManagedResource {own} is kept", hint=f"kubectl mr history {own.name} shows more"
+            f"no applied version of ManagedResource {own} is kept", hint=f"{hints.command('history', own)} shows more"
         )
     known = ", ".join(str(number_of(each)) for each in revisions)
     if to:
@@ -167,7 +168,7 @@ def problem_of(secrets: Sequence[Object], remedy: str) -> UserError | None:
         if manager := manager_of(secret):
             return UserError(
                 f"Secret {name} is managed by {manager}, which would write it again",
-                hint="roll back where it is managed; kubectl mr rollback --dry-run server shows what that would change",
+                hint="roll back where it is managed; add --dry-run server to see what that would change",
             )
         if secret.get("immutable"):
             return UserError(f"Secret {name} is immutable", hint=f"write the manifests into a new Secret: {remedy}")
@@ -202,12 +203,12 @@ async def _write(session: Session, managed_resource: Object, plan: Plan) -> None
             output.done(f"Secret {key(wanted)} has the content of revision {plan.number}")
     except KubeError as error:
         if resumes:
-            again = f"kubectl mr rollback {own.name} --to {plan.number}"
-            hint = f"it stays suspended: {again} tries it again; else kubectl mr resume {own.name}"
+            again = f"{hints.command('rollback', own)} --to {plan.number}"
+            hint = f"it stays suspended: {again} tries it again; else {hints.command('resume', own)}"
             raise UserError(f"not all Secrets could be written: {error}", hint=hint) from error
         raise
     if is_ignored(managed_resource) and not resumes:
-        output.warn(f"it is suspended: nothing is applied until kubectl mr resume {own.name}")
+        output.warn(f"it is suspended: nothing is applied until {hints.command('resume', own)}")
         return
     requested: dict[str, str | None] = {} if notes.get(keys.OPERATION) else {keys.OPERATION: keys.OPERATION_RECONCILE}
     await session.source.client.annotate(MANAGED_RESOURCES, own, requested | (_RESUMED if resumes else {}))

@@ -8,6 +8,7 @@ import click
 
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.keys import IGNORE, IGNORE_REASON, IGNORED_BY, IGNORED_SINCE
+from gardener.overview import hints
 from gardener.overview.states import suspension
 from gardener.responsibility import is_ignored
 from kube.clock import format_time
@@ -43,7 +44,7 @@ async def command(session: Session, *, names: Sequence[str], all_here: bool, eve
             output.waiting(f"ManagedResource {name} is suspended already, {suspension(managed_resource)}")
             continue
         await session.source.client.annotate(MANAGED_RESOURCES, name, notes)
-        output.done(f"ManagedResource {name} is suspended; when you are done: kubectl mr resume {name.name}")
+        output.done(f"ManagedResource {name} is suspended; when you are done: {hints.command('resume', name)}")
 
 
 async def _own_name(client: Client) -> str:

@@ -16,7 +16,7 @@ from kube.runtime.discovery import Discovery
 from kubectl import options, output
 from kubectl.mr import managed_resources, parameters
 from kubectl.mr.desired import Contents, read_contents
-from kubectl.mr.live import OWNERS, Owned, by_key, health_word, owned_objects, read_all
+from kubectl.mr.live import OWNERS, Owned, by_key, demand_here, health_word, owned_objects, read_all
 from kubectl.mr.managed_resources import state_word
 from kubectl.output import Form
 from kubectl.session import Session, on_cluster
@@ -32,6 +32,7 @@ _DEPTH = 4
 async def command(session: Session, *, name: str, form: Form | None) -> None:
     """Omits old ReplicaSets without pods."""
     managed_resource = await managed_resources.named(session, name)
+    await demand_here(session, managed_resource)
     contents = await read_contents(session.source.client, managed_resource)
     sources = await sources_of(contents.decoded(), session.target.discovery)
     found = await read_all(session.target, everything(managed_resource, sources))

@@ -436,7 +436,10 @@ def test_all_shoots_of_a_binding_share_its_quota() -> None:
     refused = create(submitted(provider__workers=[worker(maximum=2)]), *garden, other)
     assert (refused.code, refused.message.partition("forbidden: ")[2]) == (
         403,
-        "quota limits exceeded. Unable to allocate further cpu ",
+        (
+            "quota limits exceeded. Unable to allocate further cpu - with this Shoot, the Shoots of Quota garden-dev/q "
+            "would need cpu 12 of 10; request less, delete others, or have its spec.metrics raised"
+        ),
     )
 
 
@@ -462,6 +465,7 @@ def test_volumes_count_by_their_class() -> None:
     garden = LIMITED, quota(metrics={"storage.standard": "39Gi", "storage.premium": "0"})
     refused = create(submitted(provider__workers=[worker(volume=volume)]), *garden)
     assert "further storage.standard " in refused.message
+    assert "storage.standard 40Gi of 39Gi" in refused.message
 
 
 @pytest.mark.parametrize(

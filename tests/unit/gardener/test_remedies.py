@@ -80,6 +80,13 @@ TEXTS = {
         "keep v1alpha1 in spec.versions, or write all stored objects again in another storage version (migration), "
         "and then take v1alpha1 out of status.storedVersions of the live object"
     ),
+    'PersistentVolumeClaim "c" is invalid: spec: Forbidden: spec is immutable after creation except resources.requests': (
+        "undo the change of spec, or have the object recreated by the annotation "
+        "resources.gardener.cloud/delete-on-invalid-update, which loses the data on its volume, so make a copy first"
+    ),
+    'CustomResourceDefinition.apiextensions.k8s.io "w.example.com" is invalid: spec.scope: Invalid value: "Cluster": '
+    "field is immutable": "undo the change of spec.scope, or have the object recreated by the annotation "
+    "resources.gardener.cloud/delete-on-invalid-update, which loses all objects of its kind, so make a copy first",
     'W.example.com "w" is invalid: status.phase: Unsupported value: "x": supported values: "a"': (
         "correct status.phase in the live object"
     ),

@@ -172,6 +172,22 @@ async def test_half_a_list_or_another_is_none(page: Object) -> None:
         await answers.list_of(SECRETS, orjson.dumps({"metadata": {}, **page}))
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"[1]", "the response is not a JSON object"),
+        (b"{", "the response is not valid JSON: "),
+        (b'{"kind": "SecretList", "items": [', "the response is not a list of objects in JSON: it has no items"),
+        (b'{"a": [[1]]', "the response is not a list of objects in JSON: it has no items"),
+    ],
+)
+async def test_what_is_no_json_is_reported_in_one_way(body: bytes, text: str) -> None:
+    is_list = b"[" in body and body != b"[1]"
+    with pytest.raises(NotUnderstood) as refused:
+        await (answers.list_of if is_list else answers.object_of)(SECRETS, body)
+    assert str(refused.value).startswith(text)
+
+
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("items", [None, []])
 @pytest.mark.parametrize("head", [LIST, PARTIAL_LIST])

@@ -112,7 +112,7 @@ def test_suspended_ones_are_not_forgotten() -> None:
     assert [rendered(line, colors=False) for line in lines(found)] == [
         "⚠ 1 of 3 ManagedResources ready",
         "⚠ suspended: a/c",
-        "  ► kubectl mr resume, if no one works on them any more",
+        "  ► kubectl mr resume NAME -n NAMESPACE, if no one works on them any more",
     ]
 
 
@@ -120,7 +120,7 @@ def test_those_with_warnings_are_named() -> None:
     assert warning_findings([]) == []
     assert [rendered(line, colors=False) for line in lines(warning_findings(["a/b", "a/c"]))] == [
         "⚠ applied with warnings: a/b, a/c",
-        "  ► kubectl mr describe shows them",
+        "  ► kubectl mr describe NAME -n NAMESPACE shows them",
     ]
 
 

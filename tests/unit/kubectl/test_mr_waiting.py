@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from gardener.keys import ORIGIN
 from gardener.managed_resource.messages import pending_message, pending_text
-from gardener.overview.hints import hints
+from gardener.overview.hints import hints, is_elsewhere
 from gardener.overview.objects import Health, HealthStatus, Live, health_status
 from kit.objects import conditions, config_map, managed_resource, obj
 from kube.objects import Object
@@ -25,6 +26,7 @@ WARNED: Object = {
 }
 DELETED: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 MISSING = Live({"kind": "ConfigMap", "namespace": "shop", "name": "a"}, None, HealthStatus(Health.MISSING))
+UNKNOWN = Live({"kind": "ConfigMap", "namespace": "shop", "name": "b"}, None, HealthStatus(Health.UNKNOWN))
 
 
 def managed(status: dict[str, Any] | None = None, **metadata: Any) -> Object:
@@ -36,8 +38,8 @@ def failed(message: str, reason: str = "ApplyFailed", **metadata: Any) -> Object
     return managed({"conditions": [applied]}, **metadata)
 
 
-def held(name: str, *finalizers: str) -> Live:
-    live = config_map(f"shop/{name}", finalizers=list(finalizers), **DELETED)
+def held(name: str, *finalizers: str, **metadata: Any) -> Live:
+    live = config_map(f"shop/{name}", finalizers=list(finalizers), **DELETED, **metadata)
     return Live({"kind": "ConfigMap", "namespace": "shop", "name": name}, live, health_status(live))
 
 
@@ -132,6 +134,22 @@ def test_what_could_not_be_applied_is_not_looked_for_elsewhere() -> None:
     assert hints(failed('namespaces "shop" not found'), [MISSING]) == [
         "add the Namespace shop to the objects, or create it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("found", "is_so"),
+    [
+        ([], False),
+        ([MISSING], True),
+        ([MISSING, held("a", annotations={ORIGIN: "garden/other"})], True),
+        ([MISSING, held("a")], True),
+        ([held("a")], False),
+        ([MISSING, held("a", annotations={ORIGIN: "garden/shop"})], False),
+        ([MISSING, UNKNOWN], False),
+    ],
+)
+def test_objects_are_in_another_cluster_if_none_of_them_is_here(found: list[Live], is_so: bool) -> None:
+    assert is_elsewhere(managed(READY), found) is is_so
 
 
 def test_there_is_no_advice_when_all_is_well() -> None:

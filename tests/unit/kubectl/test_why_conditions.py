@@ -46,7 +46,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             types.CONTROL_PLANE_HEALTHY,
             "DeploymentMissing",
             "Missing required deployments: [kube-scheduler]",
-            f"{RESTORED}to have it made again: kubectl annotate shoot s -n n gardener.cloud/operation=reconcile",
+            f"{RESTORED}to have it made again: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=reconcile",
         ),
         (
             types.CONTROL_PLANE_HEALTHY,
@@ -71,7 +71,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "ApplyFailed",
             "could not apply ConfigMap a/b",
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr get -n {SEED}"
             ),
         ),
@@ -80,7 +80,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "ProgressingRolloutStuck",
             "ManagedResource shoot-core is progressing for more than 1h",
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr describe shoot-core -n {SEED}"
             ),
         ),
@@ -116,7 +116,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "DeploymentUnhealthy",
             'Deployment "kube-system/coredns" is unhealthy: no replica is available',
             (
-                "see the object that the message names, in the Shoot: kubectl describe; "
+                "see the object that the message names, in the Shoot: kubectl describe KIND NAME; "
                 f"in the seed: kubectl mr get -n {SEED}"
             ),
         ),
@@ -124,13 +124,13 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             types.SYSTEM_COMPONENTS_HEALTHY,
             "DeploymentMissing",
             'Required Deployment "coredns" in namespace "kube-system" is missing',
-            "see the object that the message names, in the Shoot: kubectl describe",
+            "see the object that the message names, in the Shoot: kubectl describe KIND NAME",
         ),
         (
             types.CONTROL_PLANE_HEALTHY,
             "ConditionCheckError",
             "Shoot control plane has not been fully created yet.",
-            RESTORED.removesuffix("; "),
+            "it is checked once the control plane runs",
         ),
         (
             types.HIBERNATION_POSSIBLE,
@@ -145,7 +145,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             types.CA_CERTIFICATE_VALIDITIES_ACCEPTABLE,
             "ExpiringCACertificates",
             'Some CA certificates are expiring in less than 8760h, you should rotate them: "ca"',
-            "rotate them: kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-start",
+            "rotate them: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=rotate-ca-start",
         ),
         (
             types.OLD_CA_CERTIFICATE_UNUSED,
@@ -153,7 +153,7 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
             "These trust only the old certificate authority and will fail once its rotation is completed; update them: Secret a",
             (
                 "have each of them trust the CAs in ConfigMap s.ca-cluster, then: "
-                "kubectl annotate shoot s -n n gardener.cloud/operation=rotate-ca-complete"
+                "kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=rotate-ca-complete"
             ),
         ),
         (types.CONTROL_PLANE_HEALTHY, "Other", "something", RESTORED.removesuffix("; ")),

@@ -13,7 +13,7 @@ from kubectl.garden.why.finding import Finding, Level, ordered
 from kubectl.garden.why.shoot import Around, findings
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
-HOUR_AGO = "2026-01-10T11:00:00Z"
+HOUR_AGO, SECONDS_AGO = "2026-01-10T11:00:00Z", "2026-01-10T11:59:50Z"
 LOST: Object = {
     "metadata": {"name": "far"},
     "status": {"conditions": [{"type": "GardenletReady", "status": "Unknown"}]},
@@ -77,7 +77,7 @@ ASKED = "the deletion, requested at 2026-01-10T11:00:00Z (60m ago),"
             deleted(confirmed=False),
             {},
             f"{ASKED} waits for a confirmation",
-            "confirm it: kubectl annotate shoot s -n n confirmation.gardener.cloud/deletion=true",
+            "confirm it: kubectl annotate shoot s -n n --overwrite confirmation.gardener.cloud/deletion=true",
         ),
         (
             deleted("example.com/mine"),
@@ -110,7 +110,7 @@ def test_who_holds_a_deletion(obj: Object, around: Any, text: str, remedy: str) 
     assert (found[0].about, found[0].text, found[0].remedy) == ("deletion", text, remedy)
 
 
-RETRY = "kubectl annotate shoot s -n n gardener.cloud/operation=retry"
+RETRY = "kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=retry"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,9 @@ def test_one_that_is_ignored(namespace: str, where: str) -> None:
     assert found.text == (
         f"the annotation shoot.gardener.cloud/ignore makes the gardenlet ignore it{where}: no operation starts"
     )
-    assert found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} shoot.gardener.cloud/ignore-"
+    assert (
+        found.remedy == f"to end that: kubectl annotate shoot s -n {namespace} --overwrite shoot.gardener.cloud/ignore-"
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_one_that_is_ignored(namespace: str, where: str) -> None:
             "far",
             "far",
             {"seed": LOST},
-            Level.PROBLEM,
+            Level.BLOCKED,
             "its Seed far is lost: nothing is done to it until the gardenlet is back, and its state is not known",
         ),
     ],
@@ -256,7 +258,86 @@ def test_one_that_waits_names_what_excludes_each_seed() -> None:
     assert last.text == "... and 12 more Seeds are left out"
     few = of(waiting, decision=Decision(excluded={"a": excluded["a"]}))
     assert [each.remedy for each in few[1:]] == ["kubectl gardener why seed a"]
-    assert of(waiting, decision=Decision(seed="d"))[1].text.startswith("Seed d: fits")
+
+
+FAILURE = {"type": "Create", "state": "Pending", "description": "Failed to schedule Shoot: no Seed for region a"}
+
+
+@pytest.mark.parametrize(
+    ("status", "created", "level", "text", "remedy"),
+    [
+        ({}, SECONDS_AGO, Level.NEXT, "it waits for the scheduler, which can choose Seed d", ""),
+        ({}, HOUR_AGO, Level.BLOCKED, "which can choose Seed d", "see whether the scheduler runs; see Events: kubectl"),
+        ({"lastOperation": FAILURE}, SECONDS_AGO, Level.BLOCKED, "no Seed for region a", "remove that cause; it tries"),
+    ],
+)
+def test_a_seed_that_fits_does_not_contradict_the_scheduler(
+    status: Object, created: str, level: Level, text: str, remedy: str
+) -> None:
+    waiting = on_far(seedName="", status={"seedName": "", **status}, meta={"creationTimestamp": created})
+    decision = Decision(seed="d", excluded={"e": Exclusion(Filter.CAPACITY, "it is full")})
+    found = [each for each in of(waiting, decision=decision) if each.about.startswith("seed")]
+    assert [(each.level, each.about) for each in found] == [(level, "seed")]
+    assert found[0].text.endswith(text)
+    assert found[0].remedy.startswith(remedy)
+    assert "Seed d" not in found[0].text or "reports" not in found[0].text
+
+
+MISSING = {
+    "type": "ControlPlaneHealthy",
+    "status": "False",
+    "reason": "DeploymentMissing",
+    "message": "no kube-apiserver",
+}
+NOT_CHECKED = {"type": "HibernationPossible", "status": "Progressing", "reason": "ConstraintNotChecked", "message": "m"}
+
+
+@pytest.mark.parametrize("type_", ["Create", "Restore", "Migrate", "Delete"])
+def test_what_is_not_there_yet_is_no_problem(type_: str) -> None:
+    last = {"type": type_, "state": "Processing", "progress": 30, "lastUpdateTime": SECONDS_AGO}
+    built = on_far(status={"lastOperation": last, "constraints": [NOT_CHECKED], "conditions": [MISSING]})
+    assert [(each.level, each.about, each.remedy) for each in of(built)] == [
+        (Level.NEXT, "operation", ""),
+        (Level.INFO, "condition", ""),
+    ]
+    assert of(built)[1].text == (f"not known or not good until {type_} ends: HibernationPossible, ControlPlaneHealthy")
+    stuck = on_far(status={"lastOperation": {**last, "lastUpdateTime": HOUR_AGO}, "conditions": [MISSING]})
+    assert [(each.level, each.about) for each in of(stuck)] == [
+        (Level.PROBLEM, "operation"),
+        (Level.PROBLEM, "condition"),
+    ]
+
+
+def test_the_operation_comes_before_what_it_may_correct() -> None:
+    last = {"type": "Reconcile", "state": "Processing", "progress": 30, "lastUpdateTime": SECONDS_AGO}
+    status = {"lastOperation": last, "conditions": [{**MISSING, "lastTransitionTime": SECONDS_AGO}]}
+    assert [(each.level, each.about) for each in of(on_far(status=status))] == [
+        (Level.NEXT, "operation"),
+        (Level.NEXT, "condition"),
+    ]
+    status = {"lastOperation": last, "conditions": [{**MISSING, "lastTransitionTime": HOUR_AGO}]}
+    assert [each.about for each in of(on_far(status=status)) if each.level is Level.PROBLEM] == ["condition"]
+    sleepy = on_far(status={"lastOperation": last, "hibernated": False}, hibernation={"enabled": True})
+    assert only(sleepy).about == "operation"
+
+
+def test_a_lost_seed_is_the_one_cause() -> None:
+    unknown = {"type": "ControlPlaneHealthy", "status": "Unknown", "reason": "StatusUnknown", "message": "m"}
+    changed = on_far(meta={"generation": 3}, status={"conditions": [unknown]})
+    assert [(each.level, each.about) for each in of(changed, seed=LOST)] == [
+        (Level.BLOCKED, "seed"),
+        (Level.INFO, "condition"),
+    ]
+    idle = on_far(status={"lastOperation": {"type": "Reconcile", "state": "Succeeded"}})
+    assert only(idle, seed=LOST).level is Level.PROBLEM
+
+
+def test_what_could_not_be_checked_has_no_remedy_for_a_failed_check() -> None:
+    reasons = ("ConstraintNotChecked", "ConditionCheckError")
+    for reason in reasons:
+        status = {"status": "Unknown", "reason": reason, "message": "Shoot control plane is not running at the moment."}
+        found = only(on_far(status={"conditions": [{"type": "SystemComponentsHealthy", **status}]}))
+        assert found.remedy == "it is checked once the control plane runs"
 
 
 def test_constraints_and_conditions_that_are_not_true() -> None:
@@ -265,10 +346,12 @@ def test_constraints_and_conditions_that_are_not_true() -> None:
         "constraints": [{"type": "HibernationPossible", **bad}, {"type": "Other", "status": "True"}],
         "conditions": [{"type": "EveryNodeReady", **bad, "status": "Progressing"}],
     }
-    assert [(each.about, each.text) for each in of(on_far(status=status))] == [
-        ("constraint", "HibernationPossible is False for 60m: Webhook: remove it"),
-        ("condition", "EveryNodeReady is Progressing for 60m: Webhook: remove it"),
+    found = of(on_far(status=status))
+    assert [(each.level, each.about, each.text) for each in found] == [
+        (Level.PROBLEM, "constraint", "HibernationPossible is False for 60m: Webhook: remove it"),
+        (Level.NEXT, "condition", "EveryNodeReady is Progressing for 60m: Webhook: remove it"),
     ]
+    assert found[1].remedy.startswith("if it stays: ")
 
 
 @pytest.mark.parametrize(
@@ -283,11 +366,11 @@ def test_a_change_that_waits() -> None:
     confined = {"maintenance": {**WINDOW, "confineSpecUpdateRollout": True}}
     found = of(on_far(meta={"generation": 3}, **confined))[0]
     assert found.text == "a change waits for the next maintenance window, at 2026-01-10T22:00:00Z (in 10h)"
-    assert found.remedy == "or now: kubectl annotate shoot s -n n gardener.cloud/operation=maintain"
+    assert found.remedy == "or now: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=maintain"
     unconfined = only(on_far(meta={"generation": 3}))
     assert unconfined.text.startswith("a change waits for the gardenlet to take it up, at once or in its next")
     assert unconfined.remedy == (
-        "now: kubectl annotate shoot s -n n gardener.cloud/operation=reconcile; if it stays: kubectl gardener why seed far"
+        "now: kubectl annotate shoot s -n n --overwrite gardener.cloud/operation=reconcile; if it stays: kubectl gardener why seed far"
     )
 
 
@@ -421,8 +504,8 @@ def test_a_gardenlet_that_has_not_begun() -> None:
     assert (found.level, found.about) == (Level.BLOCKED, "operation")
     assert found.text == "Seed far is chosen, but its gardenlet has not started its reconciliation; it exists for 60m"
     assert found.remedy == "kubectl gardener why seed far"
-    lost = of(fresh, seed=LOST)
-    assert [each.about for each in lost] == ["operation", "seed"]
+    assert only(fresh, seed=LOST).about == "seed"
+    assert only({**fresh, "metadata": {**fresh["metadata"], "creationTimestamp": SECONDS_AGO}}).level is Level.NEXT
 
 
 def test_the_most_important_comes_first() -> None:

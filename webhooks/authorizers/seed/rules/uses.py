@@ -91,7 +91,7 @@ def _not_confirmed(write: Write, used: Reference, graph: Graph) -> Iterator[Obje
 def confirming_command(used: Reference, seed: str) -> str:
     kind = ".".join(filter(None, (used.resource.plural, used.resource.group)))
     label = f"{keys.USABLE_BY_SEED_PREFIX}{seed}=true"
-    return f"kubectl --namespace {used.key.namespace} label {kind} {used.key.name} {label}"
+    return f"kubectl --namespace {used.key.namespace} label --overwrite {kind} {used.key.name} {label}"
 
 
 def unconfirmed(write: Write, graph: Graph) -> list[Reference]:

@@ -3,7 +3,7 @@
 Reads `QUOTAS`, `SECRET_BINDINGS`, `CREDENTIALS_BINDINGS`, `SHOOTS`, and the kinds that `profile` reads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from gardener.garden import users
 from gardener.garden.shoots import workers
 from kube.objects import Key, Object, key, mapping, mappings, metadata, spec, text
 from kube.paths import at
-from kube.quantities import parse_quantity
+from kube.quantities import parse_quantity, written
 from webhooks.garden.common.credentials import scope_of
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.write import Write
@@ -75,8 +75,17 @@ def _exceeded(write: Write) -> Iterator[Finding]:
             used = {name: amount + theirs[name] for name, amount in used.items()}
         over = [name for name in _METRICS if name in limits and _above(used[name], limits[name])]
         if over:
-            listed = "".join(f"{name} " for name in over)
-            yield Denial(f"quota limits exceeded. Unable to allocate further {listed}", WORKERS)
+            yield Denial(_refusal(quota, over, used), WORKERS)
+
+
+def _refusal(quota: Object, over: Sequence[str], used: Mapping[str, Decimal]) -> str:
+    limits = mapping(at(quota, "spec", "metrics"))
+    listed = "".join(f"{name} " for name in over)
+    amounts = ", ".join(f"{name} {written(used[name], like=[limits[name]])} of {limits[name]}" for name in over)
+    return (
+        f"quota limits exceeded. Unable to allocate further {listed}- with this Shoot, the Shoots of Quota "
+        f"{key(quota)} would need {amounts}; request less, delete others, or have its spec.metrics raised"
+    )
 
 
 def _above(used: Decimal, limit: object) -> bool:

@@ -1,0 +1,50 @@
+"""Where the Lease of a Seed says that its gardenlet serves flows on this computer."""
+
+import pytest
+
+from gardener.garden.seeds import LOCAL_GARDENLET, local_gardenlet, local_gardenlet_url
+from kube.objects import Object
+
+
+def lease(address: object) -> Object:
+    return {"metadata": {"annotations": {LOCAL_GARDENLET: address}}}
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [("127.0.0.1", "http://127.0.0.1:2729"), ("127.0.0.2", "http://127.0.0.2:2729"), ("::1", "http://[::1]:2729")],
+)
+def test_a_gardenlet_that_only_its_computer_reaches_is_found_there(address: str, url: str) -> None:
+    found = lease(local_gardenlet("here", address, 2729))
+    assert local_gardenlet_url(found, "here") == url
+    assert local_gardenlet_url(found, "there") == ""
+
+
+@pytest.mark.parametrize("address", ["", "0.0.0.0", "10.0.0.1", "example.com"])
+def test_one_that_others_reach_is_not_named(address: str) -> None:
+    assert local_gardenlet("here", address, 2729) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        None,
+        7,
+        "",
+        "here",
+        "here http://10.0.0.1:80",
+        "here http://example.com:80",
+        "here http://127.0.0.1",
+        "here http://127.0.0.1:x",
+        "here http://127.0.0.1:99999",
+        "here http://127.0.0.1@example.com:80",
+        "here http://[",
+    ],
+)
+def test_a_lease_leads_to_this_computer_only(address: object) -> None:
+    assert local_gardenlet_url(lease(address), "here") == ""
+    assert local_gardenlet_url({}, "here") == ""
+
+
+def test_a_lease_leads_to_no_other_path() -> None:
+    assert local_gardenlet_url(lease("here ftp://a:b@127.0.0.1:80/x?y#z"), "here") == "http://127.0.0.1:80"
