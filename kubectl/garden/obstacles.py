@@ -36,7 +36,7 @@ Rule = Callable[[Object], Obstacle | None]
 """Returns the obstacle to a request, if there is one."""
 
 
-def command(verb: str, own: Key, *more: str) -> str:
+def plugin_command(verb: str, own: Key, *more: str) -> str:
     """Command of this plugin for a Shoot."""
     return " ".join(("kubectl gardener", verb, own.name, "-n", own.namespace, *more))
 
@@ -66,7 +66,7 @@ def other_request(operation: str) -> Rule:
             return None
         if pending == operation:
             return Obstacle(Kind.DONE, f"{operation} is requested already, and has not begun")
-        wait = command("wait", key(shoot))
+        wait = plugin_command("wait", key(shoot))
         return Obstacle(Kind.IMPOSSIBLE, f"{pending} is requested, and has not begun", f"let it end first: {wait}")
 
     return rule
@@ -84,7 +84,7 @@ def _failed(shoot: Object) -> Obstacle | None:
     if last.get("state") != FAILED:
         return None
     message = f"its last operation ({text(last.get('type'))}) failed, so that only a retry has an effect"
-    return Obstacle(Kind.IMPOSSIBLE, message, f"remove the cause, then: {command('retry', key(shoot))}")
+    return Obstacle(Kind.IMPOSSIBLE, message, f"remove the cause, then: {plugin_command('retry', key(shoot))}")
 
 
 def _why(shoot: Object) -> str:
@@ -107,7 +107,7 @@ def _not_failed(shoot: Object) -> Obstacle | None:
     if state == ERROR:
         return Obstacle(Kind.UNNECESSARY, f"{kind} is in state {state}, so the gardenlet tries again by itself")
     if state == SUCCEEDED:
-        remedy = f"to repeat it: {command('reconcile', key(shoot))}"
+        remedy = f"to repeat it: {plugin_command('reconcile', key(shoot))}"
         return Obstacle(Kind.UNNECESSARY, f"{kind} has succeeded, so there is nothing to retry", remedy)
     message = f"{kind} is {state.lower()}, so there is nothing to retry" if state else "no operation has begun"
     return Obstacle(Kind.UNNECESSARY, message, f"see what it waits for: {_why(shoot)}")

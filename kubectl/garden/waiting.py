@@ -19,7 +19,7 @@ from kube.paths import at
 from kube.runtime.client import Selection, by_name
 from kubectl import output
 from kubectl.errors import UserError
-from kubectl.garden.obstacles import command
+from kubectl.garden.obstacles import plugin_command
 from kubectl.session import Session
 from kubectl.style import counted, shortened
 
@@ -87,7 +87,7 @@ def hibernated(*, enabled: bool) -> Goal:
             return Progress("hibernated" if enabled else "awake", reached=True)
         if (at(shoot, "spec", "hibernation", "enabled") is True) is not enabled:
             verb = "hibernate" if enabled else "wake"
-            return Progress(f"that is not requested; request it: {command(verb, key(shoot))}", hopeless=True)
+            return Progress(f"that is not requested; request it: {plugin_command(verb, key(shoot))}", hopeless=True)
         return replace(ended, reached=False)
 
     return goal

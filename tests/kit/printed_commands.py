@@ -45,11 +45,12 @@ _SENTENCE = re.compile(
 )
 _MAKERS = {
     "command": "kubectl",
+    "plugin_command": "kubectl gardener",
     "about_it": "kubectl gardener why",
     "commanded": "kubectl annotate shoot",
     "_annotated": "kubectl annotate shoot",
 }
-"""Functions of `kubectl.garden.why` that make commands."""
+"""Functions of `kubectl.garden` that make commands."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -100,7 +100,9 @@ async def _of_flow(session: Session, resource: Resource, own: Key, url: str | No
     if resource not in {SHOOTS, SEEDS}:
         return []
     try:
-        if session.target is session.source and not (url := url or await local_url(session.source.client, resource, own)):
+        if not url and session.target is session.source:
+            url = await local_url(session.source.client, resource, own)
+        if not url and session.target is session.source:
             return []
         async with gardenlet_of(session, url, resource, own) as gardenlet:
             found = await gardenlet.flows(resource, own)
