@@ -55,6 +55,8 @@ _REQUEST_SECONDS = 60.0
 _SOON_SECONDS = 1.0
 _IN_FLIGHT = 64
 _RETRIES = 4
+_CONFLICTS = 2
+"""Repetitions of a patch after conflicts that it has no precondition for."""
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 30.0
 _PAGE = 500
@@ -461,10 +463,16 @@ class Client:
         content_type: str = MERGE_PATCH,
         timeout: float | None = None,
     ) -> Object:
+        """PATCH. Without a resourceVersion, it is sent again if the API server finds no place between other writes."""
         namespace, path = _place(resource, name, subresource)
-        return await self._object(
-            resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout, namespace=namespace
-        )
+        options: dict[str, Any] = {"content_type": content_type, "timeout": timeout, "namespace": namespace}
+        for _ in range(_CONFLICTS):
+            try:
+                return await self._object(resource, "PATCH", path, body=body, **options)
+            except errors.Conflict as error:
+                if _demands_version(body) or "Precondition failed" in str(error):
+                    raise
+        return await self._object(resource, "PATCH", path, body=body, **options)
 
     async def patch_if_exists(self, resource: Resource, name: Key | str, body: Any) -> Object | None:
         """Apply a merge patch. None if there is no such object."""
@@ -716,6 +724,13 @@ def pause_before_retry(retry_after: float, *, retries: int) -> float:
     recovering.
     """
     return min(max(retry_after, _SHORTEST_PAUSE * 2.0**retries), _LONGEST_PAUSE)
+
+
+def _demands_version(patch: Any) -> bool:
+    """Whether a patch has the resourceVersion as precondition."""
+    if isinstance(patch, list):
+        return any(each.get("path") == "/metadata/resourceVersion" for each in patch)
+    return "resourceVersion" in metadata(patch)
 
 
 def _place(resource: Resource, name: Key | str, subresource: str = "") -> tuple[str, str]:

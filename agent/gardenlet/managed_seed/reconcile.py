@@ -23,10 +23,11 @@ from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
-from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text, uid
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
+from kube.runtime.edits import take_annotation
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 
@@ -130,9 +131,8 @@ class Reconciler:
         return RequeueAfter(self.settings.sync_period)
 
     async def _forget_operation(self, managed_seed: Object) -> None:
-        client, done = self.context.garden.client, {keys.OPERATION: None}
-        live = await client.annotate(MANAGED_SEEDS, key(managed_seed), done, uid=uid(managed_seed))
-        self.managed_seeds.observe(live)
+        client = self.context.garden.client
+        self.managed_seeds.observe(await take_annotation(client, MANAGED_SEEDS, managed_seed, keys.OPERATION))
 
     # --- deletion
 

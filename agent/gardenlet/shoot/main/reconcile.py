@@ -52,12 +52,13 @@ from gardener.api.garden import SHOOTS
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
 from gardener.garden.shoots import last_errors, last_operation, responsible_seed, technical_id_of
 from kube.errors import KubeError, refusal_of
-from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, metadata, text, uid
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
+from kube.runtime.edits import take_annotation
 from kube.runtime.events import EventRecorder
-from kube.runtime.finalizers import ensure_finalizer, release
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
@@ -236,8 +237,7 @@ class Reconciler:
 
     async def _without_operation(self, shoot: Object) -> Object:
         """Remove the operation annotation: the status has the request from now on."""
-        done, version = {keys.OPERATION: None}, metadata(shoot)["resourceVersion"]
-        written = await self.garden.client.annotate(SHOOTS, key(shoot), done, resource_version=version)
+        written = await take_annotation(self.garden.client, SHOOTS, shoot, keys.OPERATION)
         self.shoots.observe(written)
         return written
 
@@ -444,7 +444,7 @@ class Reconciler:
             self.objects.forget(technical_id)
         if not status.is_deleted(shoot):
             shoot = await self._succeed(shoot, operations.DELETE)
-        await release(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
+        await remove_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
         return Done()
 
     # --- helpers
