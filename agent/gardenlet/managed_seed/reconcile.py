@@ -15,7 +15,7 @@ from agent.gardenlet.gardenlet_installation.target import NotAdmitted, is_rolled
 from agent.gardenlet.managed_seed.deploy import Deployer
 from agent.gardenlet.managed_seed.remove import Remover
 from agent.gardenlet.managed_seed.rollouts import Rollouts
-from agent.gardenlet.managed_seed.rules.gardenlet import is_reconciled
+from agent.gardenlet.managed_seed.rules.gardenlet import is_reconciled, is_reconciled_again
 from agent.gardenlet.managed_seed.rules.timing import is_renewing
 from config.gardenlet.controllers import ManagedSeed as Settings
 from gardener import conditions, keys, operations
@@ -83,6 +83,8 @@ class Reconciler:
             raise ReconcileError(f"could not get shoot {name}: {error}") from error
         managed_seed = await ensure_finalizer(garden, MANAGED_SEEDS, managed_seed, keys.GARDENER_FINALIZER)
         self.managed_seeds.observe(managed_seed)
+        if is_reconciled_again(managed_seed, shoot):
+            return RequeueAfter(self.settings.wait_sync_period)
         if not is_reconciled(shoot):
             message = f'Waiting for shoot "{name}" to be reconciled'
             self._event(managed_seed, _RECONCILING, message)

@@ -4,12 +4,13 @@ replacement of this one, takes over.
 It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, or the
 Shoot is deleted: with the previous ones, a program may never start, and the change may be the correction.
 
-Each operation starts with a write of the status, which the API server refuses if the Shoot has changed since it was
-read. A running operation is cancelled by the event that reports the change.
+Each operation starts with a write of the status, which is refused if the spec or the last operation of the Shoot has
+changed since it was read. A running operation is cancelled by the event that reports the change.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from gardener import operations
 from gardener.garden.shoots import is_on, operation_of
@@ -18,6 +19,7 @@ from kube.paths import at
 from kube.runtime.cache import Change, Store
 from kube.runtime.status import Overtaken
 
+T = TypeVar("T")
 _APPLYING = frozenset({operations.CREATE, operations.RECONCILE})
 
 
@@ -33,8 +35,8 @@ def _has_other_settings(shoot: Object, operated: Object) -> bool:
     return is_deleting(shoot) or bool(at(shoot, "spec", "kubernetes") != at(operated, "spec", "kubernetes"))
 
 
-async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
-    """Run until done, or until this Seed loses responsibility, or has to apply other settings.
+async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[T]]) -> T:
+    """Run and return the result when done, or until this Seed loses responsibility, or has to apply other settings.
 
     Raises:
         Overtaken: another Seed is responsible now, or this one has to restore the Shoot, or to apply other settings;
@@ -57,7 +59,7 @@ async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callabl
         await asyncio.wait([running, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             raise Overtaken(shoot)
-        running.result()
+        return running.result()
     finally:
         unsubscribe()
         leaving.cancel()

@@ -240,6 +240,11 @@ class ShootOperation:
         """The resourceVersion of a component's object as written by this operation; 0 if it was not."""
         return self._written.get((resource.kind, name), 0)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether this operation has written objects of components, or requested anything of extensions."""
+        return bool(self._written) or any(each.is_new for each in self._requested.values())
+
     async def destroy(self, component: str, objects: Collection[Object], *, seconds: float) -> None:
         """Remove all objects of a component. Args: objects: define the kinds. Raises ComponentError, KubeError."""
         await self.objects.destroy(f"{self.technical_id}/{component}", objects, seconds=seconds)

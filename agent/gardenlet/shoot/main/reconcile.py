@@ -251,13 +251,16 @@ class Reconciler:
         except KubeError as error:
             return f"could not sync cluster resource to seed: {error}", None
 
-    async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[None]]) -> Object | None:
-        """Run, and return the Shoot after success, or None if it has failed for good. Raises the errors of `run`."""
+    async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[bool]]) -> Object | None:
+        """Run, and return the Shoot after success, or None if it has failed for good. Raises the errors of `run`.
+
+        Args: run: returns whether anything has changed, so that the conditions are outdated.
+        """
         begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
         try:
-            await while_on(self.seed_name, self.shoots, shoot, run)
+            has_changed = await while_on(self.seed_name, self.shoots, shoot, run)
         except Exception as error:
             if is_conflict(error):
                 raise
@@ -266,10 +269,10 @@ class Reconciler:
                 return None
             raise
         self.recorder.event(shoot, "Normal", done, done_text)
-        return await self._succeed(shoot, kind)
+        return await self._succeed(shoot, kind, has_changed=has_changed)
 
-    async def _run(self, shoot: Object, kind: str, around: Surroundings, results: Results) -> None:
-        """Run the flow of an operation.
+    async def _run(self, shoot: Object, kind: str, around: Surroundings, results: Results) -> bool:
+        """Run the flow of an operation; return whether anything has changed.
 
         Raises:
             FlowFailed: a task failed.
@@ -287,6 +290,7 @@ class Reconciler:
             await made.clean_up()
             await settle(operation)
             await operation.waiting_skipped()
+        return operation.has_changed
 
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, results: Results
@@ -332,7 +336,7 @@ class Reconciler:
             results=results,
         )
 
-    async def _run_forced(self, shoot: Object, technical_id: str) -> None:
+    async def _run_forced(self, shoot: Object, technical_id: str) -> bool:
         """Run the force deletion, and report objects that were released by force.
 
         Raises:
@@ -353,6 +357,7 @@ class Reconciler:
         finally:
             if removal.left_behind:
                 self.recorder.event(shoot, "Warning", "LeftBehind", text_of(removal.left_behind))
+        return True
 
     async def _run_flow(
         self, shoot: Object, kind: str, flow: Graph[O], operation: O, results: Results | None = None
@@ -387,10 +392,11 @@ class Reconciler:
         )
         return last_operation(written or {}).get("state") == operations.FAILED
 
-    async def _succeed(self, shoot: Object, kind: str) -> Object:
-        return await self.statuses.update(
-            shoot, lambda present: status.succeeded(shoot, present, kind, rolled_out=shoot, now=self.clock())
-        )
+    async def _succeed(self, shoot: Object, kind: str, *, has_changed: bool = True) -> Object:
+        def succeeded(present: Object) -> Object:
+            return status.succeeded(shoot, present, kind, rolled_out=shoot, has_changed=has_changed, now=self.clock())
+
+        return await self.statuses.update(shoot, succeeded)
 
     async def _try_to_write(self, shoot: Object, compute: Callable[[Object], Object]) -> Object | None:
         try:
