@@ -27,6 +27,7 @@ from typing import Any, Never, Protocol, Self
 from multidict import CIMultiDict, MultiMapping
 
 from kube import errors
+from kube.json_patches import as_stored
 from kube.objects import Key, Object, key_of, mapping, metadata, spec, text
 from kube.resources import Resource
 from kube.runtime import answers, discovery_documents
@@ -465,14 +466,15 @@ class Client:
     ) -> Object:
         """PATCH. Without a resourceVersion, it is sent again if the API server finds no place between other writes."""
         namespace, path = _place(resource, name, subresource)
+        data = as_stored(dumps(body)) if content_type == JSON_PATCH else body
         options: dict[str, Any] = {"content_type": content_type, "timeout": timeout, "namespace": namespace}
         for _ in range(_CONFLICTS):
             try:
-                return await self._object(resource, "PATCH", path, body=body, **options)
+                return await self._object(resource, "PATCH", path, body=data, **options)
             except errors.Conflict as error:
                 if _demands_version(body) or "Precondition failed" in str(error):
                     raise
-        return await self._object(resource, "PATCH", path, body=body, **options)
+        return await self._object(resource, "PATCH", path, body=data, **options)
 
     async def patch_if_exists(self, resource: Resource, name: Key | str, body: Any) -> Object | None:
         """Apply a merge patch. None if there is no such object."""

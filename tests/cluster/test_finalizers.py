@@ -5,9 +5,12 @@ import pytest
 from devcluster.cluster import Cluster
 from kit.objects import obj
 from kit.world import World, connected
-from kube.objects import finalizers, uid
+from kube.json_patches import replacing
+from kube.objects import finalizers, key, uid
 from kube.resources import CONFIG_MAPS
+from kube.runtime.client import JSON_PATCH
 from kube.runtime.controller import ReconcileError, is_conflict
+from kube.runtime.edits import edit
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 
 OWN, OTHER = "example.com/own", "example.com/other"
@@ -56,3 +59,15 @@ async def test_a_finalizer_is_added_to_what_others_write(cluster: Cluster, names
             with pytest.raises(ReconcileError) as error:
                 await ensure_finalizer(client, CONFIG_MAPS, read, "example.com/late")
             assert is_conflict(error.value), "a deletion is no failure"
+
+
+async def test_any_text_is_compared(cluster: Cluster, namespace: str) -> None:
+    text = 'a<b>&c \u2028\u2029 \u00e4\U0001f600 "q" \\ \n\t\x7f\b\f /'
+    async with connected(cluster) as client:
+        world = World(client, namespace)
+        read = await world.create({**obj(CONFIG_MAPS, "texts"), "data": {"t": text}, "binaryData": {"b": "PD4m"}})
+        await world.patch(CONFIG_MAPS, "texts", {"metadata": {"labels": {"a": "b"}}})
+        written = await edit(client, CONFIG_MAPS, read, lambda _: {"data": {"t": f"{text}!", "k": "<&>"}})
+        assert written["data"] == {"t": f"{text}!", "k": "<&>"}
+        patch = replacing(written, {**written, "data": {"new": "<"}})
+        assert (await client.patch(CONFIG_MAPS, key(read), patch, content_type=JSON_PATCH))["data"] == {"new": "<"}

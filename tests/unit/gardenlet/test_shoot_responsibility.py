@@ -109,6 +109,20 @@ async def test_it_begins_again_when_settings_of_the_control_plane_change(kind: s
         running.cancel()
 
 
+async def test_it_begins_again_when_a_file_changes_that_the_control_plane_names() -> None:
+    here, change = shoot("a", version=1), asyncio.Event()
+
+    async def until() -> None:
+        await change.wait()
+
+    running = asyncio.create_task(while_on("a", store_of(here), here, asyncio.Event().wait, until=until))
+    await asyncio.sleep(0)
+    assert not running.done()
+    change.set()
+    with pytest.raises(Overtaken):
+        await running
+
+
 async def test_else_it_ends_as_it_ends() -> None:
     here = shoot("a", version=1)
     store, done = store_of(here), list[str]()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.gardenlet.dry_run.client import json_patched, merge_patched
 from kube.json_patches import guarded, replacing
 from kube.objects import Object
 
@@ -39,7 +40,9 @@ def _short(patch: list[Object]) -> list[tuple[object, ...]]:
     ],
 )
 def test_a_merge_patch_is_guarded_by_its_fields(change: Object, expected: list[tuple[object, ...]]) -> None:
-    assert _short(guarded(LIVE, change)) == [OF, *expected]
+    patch = guarded(LIVE, change)
+    assert _short(patch) == [OF, *expected]
+    assert json_patched(LIVE, patch) == merge_patched(LIVE, change)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from agent.gardenlet.shoot.main.tasks import backup
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot.main.tasks.rotation import settle
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
-from agent.gardenlet.shoot.responsibility import while_on
+from agent.gardenlet.shoot.responsibility import files_changed, while_on
 from agent.gardenlet.shoot_clusters import ShootClusters
 from agent.gardenlet.shoot_states.saving import saved
 from components import gateways
@@ -260,7 +260,9 @@ class Reconciler:
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
         try:
-            has_changed = await while_on(self.seed_name, self.shoots, shoot, run)
+            has_changed = await while_on(
+                self.seed_name, self.shoots, shoot, run, until=lambda: files_changed(self.garden.client, shoot)
+            )
         except Exception as error:
             if is_conflict(error):
                 raise
