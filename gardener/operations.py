@@ -42,6 +42,10 @@ def operation(kind: str, state: str, progress: int, description: str, *, now: da
     return {**reported, "lastUpdateTime": format_time(now)}
 
 
+PROGRAM_ENDED = "its process has ended and is started again"
+"""Beginning of the reason of an object that is not ready, before the last error of its program."""
+
+
 def following(before: Object, wanted: Object) -> Object:
     """The wanted `lastOperation`; the previous one, with its time, if nothing else differs."""
     is_same = all(before.get(name) == wanted.get(name) for name in wanted if name != "lastUpdateTime")

@@ -12,6 +12,7 @@ Faults of any request:
     Silence         nothing comes any more, and the connection stays open (half-open TCP)
     Delay           the answer is late
     Trickle         the body comes in small pieces
+    Overtake        another client annotates the object just before
 
 The first four take `carried_out`: whether the API server carries the request out before the fault strikes, which the
 client can't know.
@@ -225,6 +226,16 @@ class Trickle:
     name: ClassVar[str] = "trickle"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overtake:
+    """An annotation of the object is written just before, with the rights of the client, then the request passes.
+
+    With the resourceVersion as its precondition, the request is refused by the API server itself.
+    """
+
+    name: ClassVar[str] = "overtake"
+
+
 class WatchEnd(StrEnum):
     """Ways in which the stream of a watch ends."""
 
@@ -290,7 +301,7 @@ class LateEvents:
 
 
 WatchFault = EndWatch | RepeatEvents | LateEvents
-Fault = Answer | Foreign | Truncated | Reset | Silence | Delay | Trickle | WatchFault
+Fault = Answer | Foreign | Truncated | Reset | Silence | Delay | Trickle | Overtake | WatchFault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,6 +409,14 @@ class Rules:
     def choose(self, request: Request) -> Fault | None:
         """Return the fault for this request. It counts as a hit of its rule."""
         return next((s.rule.fault for s in self._standing if s.strikes(request)), None)
+
+
+def object_path(path: str) -> str:
+    """Return the path of an object from that of one of its subresources, or its own; empty if there is no object."""
+    found = re.match(
+        r"(/api/[^/]+|/apis/[^/]+/[^/]+)/(namespaces/[^/]+/(?!status$|finalize$)[^/]+/[^/]+|[^/]+/[^/]+)", path
+    )
+    return found[0] if found else ""
 
 
 def first_lines(block: bytes, count: int) -> tuple[bytes, int]:

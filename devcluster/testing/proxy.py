@@ -26,6 +26,7 @@ import asyncio
 import collections
 import contextlib
 import functools
+import json
 import re
 import socket
 import ssl
@@ -49,6 +50,7 @@ from devcluster.testing.faults import (
     Foreign,
     LateEvents,
     LineJoiner,
+    Overtake,
     RepeatEvents,
     Request,
     Reset,
@@ -59,6 +61,7 @@ from devcluster.testing.faults import (
     WatchEnd,
     each_twice,
     first_lines,
+    object_path,
 )
 from kube.runtime.transport import AbortingResponse
 from localprocesses.pki import Authority, kubeconfig, token_credentials, write_private
@@ -247,6 +250,8 @@ class FaultProxy:
     async def _pass_on(self, http: web.BaseRequest, entry: LogEntry, fault: Fault | None) -> web.StreamResponse:
         if isinstance(fault, Delay) and not fault.carried_out:
             await self._wait(fault)
+        if isinstance(fault, Overtake):
+            await self._overtake(http, entry.request)
         async with self._ask(http) as answer:
             entry.answer = answer.status
             if isinstance(fault, Delay) and fault.carried_out:
@@ -288,6 +293,17 @@ class FaultProxy:
             http.method, url, headers=_end_to_end(http.headers), data=body, allow_redirects=False
         ) as answer:
             yield answer
+
+    async def _overtake(self, http: web.BaseRequest, request: Request) -> None:
+        self.injected[Overtake.name] += 1
+        headers = _end_to_end(http.headers)
+        headers.popall("Content-Length", None)
+        headers["Content-Type"] = "application/merge-patch+json"
+        headers["User-Agent"] = Overtake.name  # by which the API server tells writers apart
+        note = {"metadata": {"annotations": {"test/overtaken": str(self.injected[Overtake.name])}}}
+        url = URL(self._upstream + object_path(request.path), encoded=True)
+        async with self._session.patch(url, headers=headers, data=json.dumps(note)) as answer:
+            await answer.read()
 
     async def _wait(self, fault: Delay) -> None:
         self.injected[fault.name] += 1

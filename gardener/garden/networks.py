@@ -12,10 +12,14 @@ VPN_RANGES = ("192.168.123.0/24", "fd8f:6d53:b97a:1::/96")
 
 _VPN = tuple(network for text in VPN_RANGES if (network := parse_cidr(text)) is not None)
 _SPECIAL = {
+    "IPv4 this-network": ip_network("0.0.0.0/8"),
     "IPv4 loopback": ip_network("127.0.0.0/8"),
     "IPv4 link-local": ip_network("169.254.0.0/16"),
     "IPv4 multicast": ip_network("224.0.0.0/4"),
+    "IPv4 broadcast": ip_network("255.255.255.255/32"),
+    "IPv6 unspecified": ip_network("::/128"),
     "IPv6 loopback": ip_network("::1/128"),
+    "IPv4-mapped": ip_network("::ffff:0:0/96"),
     "IPv6 link-local": ip_network("fe80::/10"),
     "IPv6 multicast": ip_network("ff00::/8"),
 }
@@ -59,7 +63,7 @@ def overlap_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
 
 
 def special_errors(networks: Mapping[str, str]) -> Iterator[FieldError]:
-    """Errors about addresses that no Pod or Service can have: API servers refuse them as endpoints."""
+    """Errors about addresses that no Pod or Service can have: API servers or hosts refuse them."""
     for path, network in parsed(networks).items():
         for use, taken in _SPECIAL.items():
             if overlap(network, taken):

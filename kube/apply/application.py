@@ -9,15 +9,16 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Never, ParamSpec, TypeVar
+from typing import ClassVar, Never, ParamSpec, TypeVar
 
 from kube.apply.live_objects import LiveObjects
 from kube.differences import content_hash
 from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
-from kube.objects import Key, Object
+from kube.json_patches import replacing
+from kube.objects import Key, Object, resource_version
 from kube.packing import LARGE
 from kube.resources import Resource
-from kube.runtime.client import Client
+from kube.runtime.client import JSON_PATCH, Client
 from kube.runtime.threads import OBJECTS
 
 _OFF_THE_LOOP = 256 << 10
@@ -71,6 +72,11 @@ class Application(ABC):
         client: client for the writes.
         applied: fingerprints applied by this process, by name.
         always: write even if the object is as desired.
+    """
+
+    shares: ClassVar[bool] = False
+    """Whether only the changed fields are a precondition after a conflict, see `json_patches`; it takes another right
+    than a PUT.
     """
 
     def __init__(
@@ -161,18 +167,20 @@ class Application(ABC):
     async def _attempts(self) -> Written:
         await self.prepare()
         live = None if self.is_absent() else await self.read()
+        is_shared = False
         for _ in range(_ATTEMPTS - 1):
             try:
-                return await self._attempt(live)
+                return await self._attempt(live, is_shared=is_shared)
             except AlreadyExists:
                 pass
             except (Conflict, NotFound):
                 if live is None:
                     raise
+                is_shared = self.shares
             live = await self.read(again=True)
-        return await self._attempt(live)
+        return await self._attempt(live, is_shared=is_shared)
 
-    async def _attempt(self, live: Object | None) -> Written:
+    async def _attempt(self, live: Object | None, *, is_shared: bool) -> Written:
         if live is not None:
             await self.check(live)
         merged = await self.computed(self.merged, live)
@@ -187,11 +195,21 @@ class Application(ABC):
             return Written(live, live, differs=False)
         with self._live.writing(self._resource, self._key):
             try:
-                after = await self.send(self._client.replace, merged)
+                after = await (self._share(live, merged) if is_shared else self.send(self._client.replace, merged))
             except Invalid as error:
                 await self.refused(live, merged, error)
             await self.accept(after)
         return Written(live, after, differs=differs)
+
+    async def _share(self, live: Object, merged: Object) -> Object:
+        """Write only fields that differ. Raises Conflict: these have changed; KubeError: the write failed."""
+        try:
+            return await self._client.patch(self._resource, self._key, replacing(live, merged), content_type=JSON_PATCH)
+        except Invalid as error:
+            present = await self._live.read_live(self._resource, self._key)
+            if present is None or resource_version(present) == resource_version(live):
+                raise
+            raise Conflict(409, message=str(error)) from error
 
 
 async def for_each(step: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:

@@ -258,6 +258,8 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
 
 
 class _Application(Application):
+    shares = True
+
     def __init__(
         self, obj: Object, resource: Resource, owner: str, marks: Marks, bounds: Bounds | None, **options: Any
     ) -> None:

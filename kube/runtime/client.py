@@ -27,6 +27,7 @@ from typing import Any, Never, Protocol, Self
 from multidict import CIMultiDict, MultiMapping
 
 from kube import errors
+from kube.json_patches import as_stored
 from kube.objects import Key, Object, key_of, mapping, metadata, spec, text
 from kube.resources import Resource
 from kube.runtime import answers, discovery_documents
@@ -55,6 +56,8 @@ _REQUEST_SECONDS = 60.0
 _SOON_SECONDS = 1.0
 _IN_FLIGHT = 64
 _RETRIES = 4
+_CONFLICTS = 2
+"""Repetitions of a patch after conflicts that it has no precondition for."""
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 30.0
 _PAGE = 500
@@ -470,10 +473,17 @@ class Client:
         content_type: str = MERGE_PATCH,
         timeout: float | None = None,
     ) -> Object:
+        """PATCH. Without a resourceVersion, it is sent again if the API server finds no place between other writes."""
         namespace, path = _place(resource, name, subresource)
-        return await self._object(
-            resource, "PATCH", path, body=body, content_type=content_type, timeout=timeout, namespace=namespace
-        )
+        data = as_stored(dumps(body)) if content_type == JSON_PATCH else body
+        options: dict[str, Any] = {"content_type": content_type, "timeout": timeout, "namespace": namespace}
+        for _ in range(_CONFLICTS):
+            try:
+                return await self._object(resource, "PATCH", path, body=data, **options)
+            except errors.Conflict as error:
+                if _demands_version(body) or "Precondition failed" in str(error):
+                    raise
+        return await self._object(resource, "PATCH", path, body=data, **options)
 
     async def patch_if_exists(self, resource: Resource, name: Key | str, body: Any) -> Object | None:
         """Apply a merge patch. None if there is no such object."""
@@ -725,6 +735,13 @@ def pause_before_retry(retry_after: float, *, retries: int) -> float:
     recovering.
     """
     return min(max(retry_after, _SHORTEST_PAUSE * 2.0**retries), _LONGEST_PAUSE)
+
+
+def _demands_version(patch: Any) -> bool:
+    """Whether a patch has the resourceVersion as precondition."""
+    if isinstance(patch, list):
+        return any(each.get("path") == "/metadata/resourceVersion" for each in patch)
+    return "resourceVersion" in metadata(patch)
 
 
 def _place(resource: Resource, name: Key | str, subresource: str = "") -> tuple[str, str]:

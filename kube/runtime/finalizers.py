@@ -1,70 +1,47 @@
-"""Finalizers of objects: set before any other work for an object, removed when no work is left."""
+"""Finalizers of objects: set before any other work for an object, removed when no work is left.
 
-from kube.errors import Conflict, Invalid, KubeError, NotFound
-from kube.objects import Object, finalizers, is_deleting, key, metadata, uid
+Only the list of finalizers is a precondition: other writes of the object are no conflict.
+"""
+
+from kube.errors import Conflict, KubeError, NotFound
+from kube.objects import Object, finalizers, is_deleting, key
 from kube.resources import Resource
-from kube.runtime.client import JSON_PATCH, Client
+from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
-
-_ATTEMPTS = 5
+from kube.runtime.edits import edit
 
 
 async def ensure_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object:
     """Add the finalizer to the object if it lacks it. Raises ReconcileError."""
-    if finalizer in finalizers(obj):
-        return obj
+
+    def added(live: Object) -> Object | None:
+        present = finalizers(live)
+        if finalizer in present:
+            return None
+        if is_deleting(live):
+            raise Conflict(409, message=f"{key(live)} is being deleted")
+        return {"metadata": {"finalizers": [*present, finalizer]}}
+
     try:
-        return await _write(client, resource, obj, [*finalizers(obj), finalizer])
+        return await edit(client, resource, obj, added)
     except KubeError as error:
         raise ReconcileError(f"failed to add finalizer: {error}") from error
 
 
 async def remove_finalizer(client: Client, resource: Resource, obj: Object, finalizer: str) -> Object | None:
-    """Remove the finalizer; return the object, None if it is gone. Raises ReconcileError."""
-    if finalizer not in finalizers(obj):
+    """Remove the finalizer; return the object, None if it is gone or was recreated. Raises ReconcileError."""
+
+    def removed(live: Object) -> Object | None:
+        present = finalizers(live)
+        left = [each for each in present if each != finalizer]
+        return {"metadata": {"finalizers": left or None}} if left != present else None
+
+    if not removed(obj):
         return obj
     try:
-        written = await _write(client, resource, obj, [each for each in finalizers(obj) if each != finalizer])
+        written = await edit(client, resource, obj, removed)
     except NotFound:
         return None
     except KubeError as error:
         raise ReconcileError(f"failed to remove finalizer: {error}") from error
     return written if finalizers(written) or not is_deleting(written) else None
-
-
-async def release(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
-    """Remove the finalizer of an object that is being deleted, despite concurrent writers. Raises ReconcileError."""
-    own = key(obj)
-    try:
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return await _release_once(client, resource, obj, finalizer)
-            except (Invalid, Conflict):  # other finalizers have come or gone
-                live = await client.get(resource, own)
-                if uid(live) != uid(obj):
-                    return None
-                obj = live
-        return await _release_once(client, resource, obj, finalizer)
-    except NotFound:
-        return None
-    except KubeError as error:
-        raise ReconcileError(f"failed to remove finalizer: {error}") from error
-
-
-async def _release_once(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
-    if finalizer not in finalizers(obj):
-        return
-    own, place = key(obj), f"/metadata/finalizers/{finalizers(obj).index(finalizer)}"
-    patch = [
-        {"op": "test", "path": "/metadata/uid", "value": uid(obj)},
-        {"op": "test", "path": place, "value": finalizer},
-        {"op": "remove", "path": place},
-    ]
-    await client.patch(resource, own, patch, content_type=JSON_PATCH)
-
-
-async def _write(client: Client, resource: Resource, obj: Object, wanted: list[str]) -> Object:
-    # A merge patch replaces the list: the resourceVersion protects entries that another client has added meanwhile.
-    meta = {"resourceVersion": metadata(obj)["resourceVersion"], "finalizers": wanted or None}
-    own = key(obj)
-    return await client.patch(resource, own, {"metadata": meta})

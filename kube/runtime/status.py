@@ -1,8 +1,11 @@
 """Write the status of objects of a kind. Nothing is written if nothing changed, and only changed fields are sent.
 
-Every write carries the resourceVersion as precondition. The effect of a conflict depends on the basis of the decision:
+A write carries the resourceVersion as precondition, since that costs nothing. After a conflict the object is read, and
+only the fields to write are a precondition, see `kube.json_patches`. So writers of other fields are never in the way.
+What happens if the same fields were changed depends on the basis of the decision:
 
-    write     the whole object as it was read: any change makes it `Overtaken`, and the controller makes another pass
+    write     the spec and these fields as they were read: any change makes it `Overtaken`, and the controller makes
+              another pass
     update    only the present status, in which a controller changes its own fields: they are computed again from the
               status after the conflict, so no writer overwrites fresh changes of another
 
@@ -23,10 +26,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.differences import merge_patch
-from kube.errors import Conflict, NotFound
+from kube.errors import ApiError, Conflict, Invalid, NotFound
+from kube.json_patches import guarded
 from kube.objects import Key, Object, key, mapping, metadata, resource_version, uid
 from kube.runtime.cache import Store
-from kube.runtime.client import Client
+from kube.runtime.client import JSON_PATCH, Client
 
 _ATTEMPTS = 5
 _FLUSH_SECONDS = 2.0
@@ -131,7 +135,7 @@ class StatusWriter:
         try:
             return await self._patch(obj, changed)
         except (Conflict, NotFound) as error:
-            raise Overtaken(obj) from error
+            return await self._write_beside_others(obj, fields, changed, error)
 
     async def replace(self, obj: Object) -> Object:
         """Write the whole status, if the store does not keep all of it, so that changes can't be detected.
@@ -242,26 +246,47 @@ class StatusWriter:
         finally:
             del self._writing[name]
 
+    async def _write_beside_others(self, obj: Object, fields: Object, changed: Object, error: ApiError) -> Object:
+        """Write fields although other parts of the object have changed. Raises Overtaken; KubeError."""
+        before, attempts = mapping(obj.get("status")), _ATTEMPTS
+        while True:
+            present = await self._client.find(self._resource, key(obj))
+            if present is None or not _has_same_spec(present, obj):
+                raise Overtaken(obj) from error
+            having = mapping(present.get("status"))
+            if any(having.get(name) != before.get(name) for name in fields) or not attempts:
+                raise Overtaken(obj) from error
+            attempts -= 1
+            with contextlib.suppress(Conflict, Invalid):
+                return await self._patch(present, changed, is_guarded=True)
+
     async def _write(self, name: Key, batch: _Batch) -> Object:
-        obj, attempts = self._newest(batch.latest), _ATTEMPTS
+        obj, attempts, is_guarded = self._newest(batch.latest), _ATTEMPTS, False
         while True:
             changed = merge_patch(obj.get("status") or {}, self._wanted(obj, batch.computes))
             if not changed:
                 return obj
             try:
-                return await self._patch(obj, changed)
-            except Conflict as error:
-                attempts -= 1
+                return await self._patch(obj, changed, is_guarded=is_guarded)
+            except (Conflict, Invalid) as error:
+                if isinstance(error, Invalid) and not is_guarded:
+                    raise
+                attempts, is_guarded = attempts - 1, True
                 present = await self._client.get(self._resource, name)
                 # A decision about one object must not be written into another one of the same name.
                 if not attempts or uid(present) != uid(obj) or not self._still(present):
                     raise Overtaken(obj) from error
                 obj = present
 
-    async def _patch(self, obj: Object, changed: Object) -> Object:
+    async def _patch(self, obj: Object, changed: Object, *, is_guarded: bool = False) -> Object:
+        """Write changes. Args: is_guarded: whether only the changed fields are a precondition, not the whole object."""
         own, began = key(obj), time.monotonic()
-        body = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
-        written = await self._client.patch(self._resource, own, body, subresource="status")
+        if is_guarded:
+            body, form = guarded(obj, {"status": changed}), JSON_PATCH
+            written = await self._client.patch(self._resource, own, body, subresource="status", content_type=form)
+        else:
+            locked = {"metadata": {"resourceVersion": metadata(obj)["resourceVersion"]}, "status": changed}
+            written = await self._client.patch(self._resource, own, locked, subresource="status")
         self._answer_seconds += _WEIGHT * (time.monotonic() - began - self._answer_seconds)
         self._store.observe(written)
         return written
@@ -289,6 +314,11 @@ class StatusWriter:
 
     def _advice(self, obj: Object) -> list[Advice]:
         return [advice for adviser in self._advisers if (advice := adviser(obj)) is not None]
+
+
+def _has_same_spec(obj: Object, other: Object) -> bool:
+    """Whether a decision about one holds for the other: a deletion raises the generation, too."""
+    return uid(obj) == uid(other) and metadata(obj).get("generation") == metadata(other).get("generation")
 
 
 def _computed(status: Object, computes: list[Compute]) -> Object:

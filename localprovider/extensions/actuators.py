@@ -24,7 +24,6 @@ from kube.objects import (
     key,
     mapping,
     mappings,
-    metadata,
     spec,
     string_map,
     text,
@@ -333,8 +332,8 @@ async def _put(
         if gone or any(having.get(inner) != content for inner, content in value.items()):
             changed[field] = {**value, **gone}
     if changed:
-        version = {} if merges else {"resourceVersion": metadata(live)["resourceVersion"]}
-        meta = {**mapping(changed.get("metadata")), **version}
+        # Not an object that was recreated meanwhile.
+        meta = {**mapping(changed.get("metadata")), "uid": uid(live)}
         await world.client.patch(resource, name, {**changed, "metadata": meta})
 
 

@@ -34,6 +34,7 @@ from kube.resources import SECRETS, SERVICES
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.edits import take_annotation
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 from localprocesses.confined import OutsideError
@@ -158,8 +159,7 @@ class EtcdReconciler:
         return await self._without(found, keys.OPERATION) if keys.OPERATION in annotations(found) else found
 
     async def _without(self, found: Object, annotation: str) -> Object:
-        version = metadata(found)["resourceVersion"]
-        written = await self.client.annotate(ETCDS, key(found), {annotation: None}, resource_version=version)
+        written = await take_annotation(self.client, ETCDS, found, annotation)
         self.etcds.observe(written)
         return written
 

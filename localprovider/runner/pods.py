@@ -10,6 +10,7 @@ from pathlib import Path
 
 import aiohttp
 
+from gardener.operations import PROGRAM_ENDED
 from kube.objects import Key
 from localprocesses.assets import percent
 from localprocesses.ended import last_error
@@ -28,7 +29,6 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME")
 _TAKEN = "address already in use"
 """Output of programs whose port is taken by another process."""
 _BUILD_SECONDS = 2.0
-_ENDED = "its process has ended and is started again"
 _LOOK_SECONDS, _PERIOD_SECONDS = 0.5, 5.0
 """Seconds until a process that is not ready is checked again, and one that is."""
 
@@ -124,14 +124,14 @@ class Pods:
         allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
         if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
             reported = self.processes.error(pod.process)
-            return Standing(f"{_ENDED}: {reported}", wait, _TAKEN in reported.lower())
+            return Standing(f"{PROGRAM_ENDED}: {reported}", wait, _TAKEN in reported.lower())
         await self._follow(pod)
         return Standing(self._with_error(pod, "its process was started just now"), _LOOK_SECONDS)
 
     def _with_error(self, pod: Pod, reason: str) -> str:
         """Return the reason, or the error with which the previous process has ended: it may be the cause."""
         error = self.processes.error(pod.process)
-        return f"{_ENDED}: {error}" if error else reason
+        return f"{PROGRAM_ENDED}: {error}" if error else reason
 
     async def build(self, release: str) -> Standing:
         """Build the programs of a release of Kubernetes in a process of its own. Return the state of a pod that waits.

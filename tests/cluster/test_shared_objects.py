@@ -1,5 +1,10 @@
-"""Labels and annotations of an object that others own as well."""
+"""Objects that others own as well: their labels and annotations, and changes of files that a Shoot names."""
 
+import asyncio
+
+import pytest
+
+from agent.gardenlet.shoot import responsibility
 from kit.objects import config_map, placed
 from kit.world import World
 from kube.apply.shared_objects import ensure
@@ -23,3 +28,28 @@ async def test_it_is_made_once_and_only_what_it_lacks_is_written(world: World, c
     assert annotations(changed) == {"note": "1"}
     again = await ensure(client, CONFIG_MAPS, wanted(role="x"))
     assert again["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
+
+
+async def test_a_changed_file_of_a_shoot_is_noticed(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responsibility, "_FILES_SECONDS", 0.05)
+    policy = {"auditPolicy": {"configMapRef": {"name": "policy"}}}
+    server: Object = {"auditConfig": policy}
+    shoot: Object = {
+        "metadata": {"namespace": world.namespace, "name": "s"},
+        "spec": {"kubernetes": {"kubeAPIServer": server}},
+        "status": {"lastOperation": {"type": "Create", "state": "Processing"}},
+    }
+    for change in ("created", "changed", "deleted"):
+        noticed = asyncio.create_task(responsibility.files_changed(client, shoot))
+        await asyncio.sleep(0.3)
+        assert not noticed.done(), change
+        match change:
+            case "created":
+                await world.create(config_map("policy", {"policy": "a"}))
+            case "changed":
+                await world.patch("ConfigMap", "policy", {"data": {"policy": "b"}})
+            case _:
+                await world.delete("ConfigMap", "policy")
+        await asyncio.wait_for(noticed, 30)

@@ -3,12 +3,14 @@
 What connects to the Shoot reaches the API server of the place, which reports the version of the Shoot.
 """
 
+import asyncio
 import base64
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,19 +21,21 @@ from agent.gardenlet.flow.record import Subject
 from agent.gardenlet.shoot.main.controller import declare
 from components.gardener_access import NAMES
 from devcluster.cluster import Cluster
-from devcluster.testing.faults import Foreign, Rule, internal_error
+from devcluster.testing.faults import Foreign, Overtake, Rule, internal_error
 from devcluster.testing.proxy import FaultProxy
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import CLUSTERS
 from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import last_errors
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.played_shoots import NAMESPACE, SEED, PlayedPlace, Player
+from kit.proxied import proxy_to
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists, Forbidden, NotFound
 from kube.objects import Key, Object, annotations, key, labels, metadata
-from kube.resources import DEPLOYMENTS, PODS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
+from kube.resources import DEPLOYMENTS, EVENTS, PODS, RESOURCE_QUOTAS, SECRETS, SERVICES, Resource
 from kube.runtime.connection import Connection, load_kubeconfig
 from localprocesses.components import Shape
 
@@ -126,7 +130,7 @@ class Bed:
         found: Object = self.shoot().get("status") or {}
         return found
 
-    async def ended(self, state: str = "Succeeded") -> Object:
+    async def ended(self, state: str = "Succeeded", *, seconds: float = SECONDS) -> Object:
         """The status, once an operation with what is asked for now has ended so."""
 
         def is_ended() -> bool:
@@ -136,7 +140,7 @@ class Bed:
             is_current = status.get("observedGeneration") == metadata(shoot)["generation"]
             return bool(is_current and status.get("lastOperation", {}).get("state") == state)
 
-        await soon(is_ended, f"the operation to be {state}", state=self.explain, seconds=SECONDS)
+        await soon(is_ended, f"the operation to be {state}", state=self.explain, seconds=seconds)
         return self.status()
 
     async def waits(self, task: str, reason: str) -> None:
@@ -429,3 +433,31 @@ def _is_full(garden: Garden, namespace: str) -> bool:
     except Forbidden:
         return True
     return False
+
+
+async def test_others_who_write_all_the_time_make_no_operation_fail(
+    place: PlayedPlace, connection: Connection, tmp_path: Path
+) -> None:
+    """Four are created at once, and do tasks; each object is annotated just before the gardenlet writes it."""
+    asked = "restartControlPlanePods,deployDNSRecordExternal,deployDNSRecordInternal,deployInfrastructure"
+    async with proxy_to(place.cluster) as road, place.player() as player:
+        road.write_kubeconfig(tmp_path / "road", token=place.cluster.token)
+        road.rules.add(Rule(fault=Overtake(), methods=("PUT", "PATCH"), path="^/api"))
+        beds = [Bed(place, player, connection, name) for name in ("aster", "birch", "clover", "dahlia")]
+        async with place.gardenlet(declare, shoots=connection, road=tmp_path / "road") as context:
+            for each in beds:
+                each.context = context
+                each.create(asleep=False)
+            await asyncio.gather(*(each.ended(seconds=4 * SECONDS) for each in beds))
+            for each in beds:
+                each.ask(1, **{TASKS: asked})
+            await asyncio.gather(*(each.ended(seconds=4 * SECONDS) for each in beds))
+            left = ["deployInfrastructure"] * len(beds)  # there is none
+            await soon(lambda: [annotations(each.shoot()).get(TASKS) for each in beds] == left, "the tasks to be done")
+        assert not [last_errors(each.shoot()) for each in beds if last_errors(each.shoot())]
+        events = place.cluster.api.get(EVENTS.path(namespace=NAMESPACE))["items"]
+        names = {each.name for each in beds}
+        of_beds = [each for each in events if each["involvedObject"]["name"] in names]
+        assert not [each["message"] for each in of_beds if each["type"] == "Warning"]
+        assert {each["involvedObject"]["name"] for each in of_beds if each["reason"] == "Reconciled"} == names
+        assert road.injected[Overtake.name] > len(beds) * 10, "few writes were overtaken: this shows little"

@@ -8,15 +8,17 @@ import pytest
 
 from agent.resource_manager.common.views import MANAGED_RESOURCES_VIEW
 from devcluster.cluster import Cluster
-from devcluster.testing.faults import Delay, Rule
+from devcluster.testing.faults import Delay, Overtake, Rule
+from gardener.api.kinds import MANAGED_RESOURCES
 from kit.eventually import soon
 from kit.objects import managed_resource
 from kit.proxied import proxied
 from kit.world import World
 from kube.errors import Conflict, NotFound
-from kube.objects import Object, condition, key, labels, metadata
+from kube.objects import Object, condition, finalizers, key, labels, metadata
 from kube.runtime.cache import Caches, Store
 from kube.runtime.client import Client
+from kube.runtime.finalizers import ensure_finalizer
 from kube.runtime.status import Advice, Compute, Overtaken, StatusWriter
 
 LONG = 600.0
@@ -235,12 +237,40 @@ async def test_a_list_is_written_as_a_whole(world: StatusWorld) -> None:
     assert [(each["type"], each["status"]) for each in written["status"]["conditions"]] == [("B", "False")]
 
 
-async def test_a_write_is_overtaken_by_any_change_of_what_it_was_decided_by(world: StatusWorld) -> None:
+async def test_a_write_is_overtaken_by_a_change_of_what_it_was_decided_by(world: StatusWorld) -> None:
     obj = await world.managed_resource()
-    await world.patch("ManagedResource", "mr", {"metadata": {"labels": {"a": "b"}}})
+    await world.patch("ManagedResource", "mr", {"spec": {"class": "other"}})
     with pytest.raises(Overtaken):
         await world.writer.write(obj, {"observedGeneration": 7})
     assert not (await world.get("ManagedResource", "mr")).get("status")
+    obj = await world.get("ManagedResource", "mr")
+    await world.patch("ManagedResource", "mr", {"status": {"observedGeneration": 3}}, subresource="status")
+    with pytest.raises(Overtaken):
+        await world.writer.write(obj, {"observedGeneration": 7})
+    assert (await world.get("ManagedResource", "mr"))["status"] == {"observedGeneration": 3}
+
+
+async def test_others_who_write_all_the_time_are_not_in_the_way(
+    world: StatusWorld, cluster: Cluster, tmp_path: Path
+) -> None:
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=Overtake(), methods=("PATCH", "PUT")))
+        client = Client(transport, user_agent="test")
+        # With a store that never hears of the others.
+        writer = StatusWriter(client, Store(MANAGED_RESOURCES_VIEW))
+        obj = await world.managed_resource()
+        await writer.write(obj, {"secretsDataChecksum": "abc"})
+        await writer.write(obj, {"observedGeneration": 7})
+        await writer.update(obj, reported("Applied", "True"))
+        held = await ensure_finalizer(client, MANAGED_RESOURCES, obj, "example.com/own")
+        assert len(proxy.log) == len([each for each in proxy.log if each.answer in {200, 409}])
+        answers = [each.answer for each in proxy.log if each.request.method == "PATCH"]
+        assert answers == [409, 200, 409, 200, 409, 200, 200], "only the first try of a status is locked"
+        live = await world.get("ManagedResource", "mr")
+        assert labels(live) == labels(obj)
+        assert finalizers(held) == ["example.com/own"]
+        assert (live["status"]["secretsDataChecksum"], live["status"]["observedGeneration"]) == ("abc", 7)
+        assert await world.written() == {"Applied": "True"}
 
 
 async def test_a_write_is_overtaken_by_a_deletion(world: StatusWorld) -> None:

@@ -78,6 +78,9 @@ class ShootsAt(Clusters):
         self.requested.append(endpoint.connection.server)
         return super().open(replace(endpoint, connection=self._connection))
 
+    def replace(self, name: str, _: Connection) -> None:
+        """Credentials do not matter."""
+
 
 class PlayedPlace:
     """With a Project, a Seed that is ready, and what a Shoot without workers needs."""
@@ -174,9 +177,11 @@ class PlayedPlace:
         )
 
     @contextlib.asynccontextmanager
-    async def gardenlet(self, *declared: Declare, shoots: Connection, **configured: Any) -> AsyncIterator[Context]:
-        """Args: shoots: the API server of all Shoots. configured: fields of its configuration."""
-        async with connected(self.cluster, "gardenlet/test") as client:
+    async def gardenlet(
+        self, *declared: Declare, shoots: Connection, road: Path | None = None, **configured: Any
+    ) -> AsyncIterator[Context]:
+        """Args: shoots: the API server of all Shoots. road: another kubeconfig. configured: of its configuration."""
+        async with connected(road or self.cluster, "gardenlet/test") as client:
             config = gardenlet_config(SEED, images=_IMAGES, **configured)
             context = await gardenlet_context(garden=client, seed=client, config=config)
             shoot_clusters = ShootClusters(client, ShootsAt(shoots), config.shoot_client_connection)

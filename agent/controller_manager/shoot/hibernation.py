@@ -26,11 +26,12 @@ from gardener.garden.hibernation import (
 )
 from kube.clock import format_time
 from kube.errors import Forbidden, Invalid, NotFound, refusal_of
-from kube.objects import Key, Object, is_deleting, key, metadata
+from kube.objects import Key, Object, is_deleting
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.edits import edit
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue
 from kube.runtime.predicates import Predicate, all_of, changed, now
@@ -114,14 +115,13 @@ class Reconciler:
         log.info(text, scheduled_for=format_time(activation.moment))
 
     async def _set(self, shoot: Object, activation: Activation) -> Object:
-        if at(shoot, "spec", "hibernation", "enabled") is activation.hibernates:
-            return shoot
-        own, version = key(shoot), metadata(shoot)["resourceVersion"]
-        change = {
-            "metadata": {"resourceVersion": version},
-            "spec": {"hibernation": {"enabled": activation.hibernates}},
-        }
-        written = await self.client.patch(SHOOTS, own, change)
+        wanted = activation.hibernates
+
+        def change(live: Object) -> Object | None:
+            is_done = at(live, "spec", "hibernation", "enabled") is wanted
+            return None if is_done else {"spec": {"hibernation": {"enabled": wanted}}}
+
+        written = await edit(self.client, SHOOTS, shoot, change)
         self.shoots.observe(written)
         return written
 

@@ -58,6 +58,7 @@ from kube.resources import Resource
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.edits import take_annotation
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, EventHandler, Queue
 from kube.runtime.presence import present
@@ -220,9 +221,7 @@ class Reconciler:
         log.warning("Shoot maintenance failed", error=last["failureReason"])
         written = await self.status.write(shoot, {"lastMaintenance": last})
         if is_asked_for(shoot):
-            own, version = key(shoot), metadata(written)["resourceVersion"]
-            done = {keys.OPERATION: None}
-            self.shoots.observe(await self.client.annotate(SHOOTS, own, done, resource_version=version))
+            self.shoots.observe(await take_annotation(self.client, SHOOTS, written, keys.OPERATION))
 
     async def _conclude(self, present: Object, drawn: Plan) -> None:
         """Report the end, also if another writer changes the Shoot meanwhile: a later pass could not."""

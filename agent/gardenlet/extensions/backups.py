@@ -7,10 +7,12 @@ from typing import Any
 
 from gardener import keys, operations
 from gardener.extension_contract import Trouble, after_success, timestamp
-from kube.objects import Key, Object, annotations, mapping, metadata, string_map
+from kube.differences import merge_patch
+from kube.objects import Key, Object, annotations, mapping, string_map
 from kube.resources import SECRETS
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
+from kube.runtime.edits import edit
 from kube.runtime.events import EventRecorder
 from kube.runtime.status import StatusWriter
 
@@ -91,9 +93,13 @@ class Credentials:
         if live is None:
             await self.seed.create(SECRETS, body)
         else:
-            kept = metadata(live)
-            meta = {**kept, "annotations": {**annotations(live), keys.TIMESTAMP: moment}}
-            await self.seed.replace(SECRETS, {**live, "metadata": meta, "data": dict(data)})
+            noted_now = {"metadata": {"annotations": {keys.TIMESTAMP: moment}}}
+            await edit(
+                self.seed,
+                SECRETS,
+                live,
+                lambda present: noted_now | merge_patch({"data": mapping(present.get("data"))}, {"data": dict(data)}),
+            )
         return Copy(is_written=True, timestamp=moment)
 
     async def refresh(self, owner: Object, source: Key, name: str) -> None:

@@ -20,10 +20,12 @@ from itertools import product
 from typing import Any, Generic, TypeVar
 
 from components.results import Result
+from gardener.operations import PROGRAM_ENDED
 
 O = TypeVar("O")  # noqa: E741 - the operation: the input of a flow's tasks
-_STEP = re.compile(r"[^:]*\b\d{1,3} %$")
-"""Measured progress at the end of a reason, such as `building it, 40 %`."""
+_STEP = re.compile(rf"[^:]*\b\d{{1,3}} %$|{PROGRAM_ENDED}.*", re.DOTALL)
+"""The part of a reason that the description shows: measured progress, or the last error of a program that has ended."""
+_LONGEST_STEP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class Snapshot:
     failed_before: frozenset[str]
     """Tasks that failed in the previous run, and have not succeeded since."""
     steps: Mapping[str, str] = field(default_factory=dict)
-    """Measured progress of the object that a running task waits for, such as `building it, 40 %`."""
+    """News of the object that a running task waits for: `building it, 40 %`, or the last error of its program."""
 
     @property
     def progress(self) -> int:
@@ -222,10 +224,10 @@ class Walk(Generic[O]):
             self._failures[task.id] = failure
 
     def note(self, task: str, reason: str) -> bool:
-        """Record the reason why a task waits; return whether its measured progress has changed."""
+        """Record the reason why a task waits; return whether the part of it that is shown has changed."""
         before = self._steps.pop(task, None)
         if found := _STEP.search(reason):
-            self._steps[task] = found[0].strip()
+            self._steps[task] = found[0].strip()[:_LONGEST_STEP]
         return self._steps.get(task) != before
 
     def snapshot(self) -> Snapshot:

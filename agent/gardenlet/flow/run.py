@@ -6,6 +6,9 @@ Any number of tasks run in parallel. A failed task is retried if that may help: 
 since an attempt may generate keys, wait for its turn at the client, or for something with its own limit. A request
 that timed out has waited longer than all attempts may, so it is not repeated, and neither is a wait for an object.
 
+A conflict with another writer is no failure: writers limit themselves to their own fields or try again where it occurs,
+and if that was in vain, the task begins again a moment later, which is not reported.
+
 `waits_for` and `awaiting` record the reason why a task waits, from any code that it calls; it becomes part of the
 flow's record, if there is one.
 
@@ -28,12 +31,15 @@ from gardener.flow_reports import State
 from kube.clock import format_duration
 from kube.errors import KubeError, TimedOut
 from kube.objects import Key
-from kube.runtime.controller import ReconcileError, TerminalError, failure_of
+from kube.runtime.controller import ReconcileError, TerminalError, failure_of, is_conflict
 from kube.runtime.handing_over import waits
 from kube.runtime.waiting import NotInTimeError
 
 _UNWIND_SECONDS = (3.0, 1.0)
 """Seconds after the first and the second cancellation; less than a stopping controller grants its passes."""
+
+_AFTER_CONFLICTS = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""Pauses in seconds, after which a task begins again that met a conflict."""
 
 Sleep = Callable[[float], Awaitable[None]]
 Note = Callable[[str, str], None]
@@ -186,7 +192,7 @@ async def _attempt(task: Task[O], execute: _Execute[O], recording: Recording, no
     _place.set((recording, task.id, note))
     for _ in range(task.retry.pauses):
         try:
-            return await execute(task)
+            return await _beside_others(task, execute, sleep=sleep)
         except (KubeError, ReconcileError, OSError) as error:
             # A task may convert its cancellation to an error.
             if isinstance(error, TerminalError | TimedOut | NotInTimeError) or _is_cancelled():
@@ -195,6 +201,20 @@ async def _attempt(task: Task[O], execute: _Execute[O], recording: Recording, no
             recording.retry(task.id, str(error))
         with waits():
             await sleep(task.retry.every)
+    return await _beside_others(task, execute, sleep=sleep)
+
+
+async def _beside_others(task: Task[O], execute: _Execute[O], *, sleep: Sleep) -> None:
+    """Run a task, again after conflicts with other writers, and raise any other error."""
+    for pause in _AFTER_CONFLICTS:
+        try:
+            return await execute(task)
+        except Exception as error:
+            if not is_conflict(error) or _is_cancelled():
+                raise
+            log.info("Beginning a task again after a concurrent write", task=task.name, error=str(error))
+        with waits():
+            await sleep(pause)
     return await execute(task)
 
 

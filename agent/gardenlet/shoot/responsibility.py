@@ -1,24 +1,34 @@
 """Responsibility for a Shoot: only one Seed acts and reports. Its gardenlet stops as soon as another Seed, or a
 replacement of this one, takes over.
 
-It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, or the
-Shoot is deleted: with the previous ones, a program may never start, and the change may be the correction.
+It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, a file
+that they name (in a ConfigMap or Secret), or the Shoot is deleted: with the previous ones, a program may never start,
+and the change may be the correction.
 
-Each operation starts with a write of the status, which the API server refuses if the Shoot has changed since it was
-read. A running operation is cancelled by the event that reports the change.
+Each operation starts with a write of the status, which is refused if the spec or the last operation of the Shoot has
+changed since it was read. A running operation is cancelled by the event that reports the change.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from gardener import operations
 from gardener.garden.shoots import is_on, operation_of
-from kube.objects import Object, is_deleting, key, uid
-from kube.paths import at
+from gardener.tenant_files.references import references
+from kube.errors import KubeError, NotFound
+from kube.objects import Key, Object, is_deleting, key, resource_version, spec, uid
+from kube.paths import at, mapping_at
+from kube.resources import Resource
 from kube.runtime.cache import Change, Store
+from kube.runtime.client import Client, Form
 from kube.runtime.status import Overtaken
 
+T = TypeVar("T")
 _APPLYING = frozenset({operations.CREATE, operations.RECONCILE})
+_FILES_SECONDS = 2.0
+"""Seconds between checks of referenced files while an operation runs."""
 
 
 def is_to_be_restored(shoot: Object) -> bool:
@@ -33,8 +43,40 @@ def _has_other_settings(shoot: Object, operated: Object) -> bool:
     return is_deleting(shoot) or bool(at(shoot, "spec", "kubernetes") != at(operated, "spec", "kubernetes"))
 
 
-async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:
-    """Run until done, or until this Seed loses responsibility, or has to apply other settings.
+async def files_changed(garden: Client, shoot: Object) -> None:
+    """Return when a ConfigMap or Secret with a file for the API server has changed; else wait for ever."""
+    server = mapping_at(spec(shoot), "kubernetes", "kubeAPIServer")
+    places = [(each.purpose.resource, Key(key(shoot).namespace, each.name)) for each in references(server)]
+    if not places or operation_of(shoot) not in _APPLYING:
+        await asyncio.Event().wait()
+    before: list[int] | None = None
+    while True:
+        with suppress(KubeError):
+            now = [resource_version(await _metadata(garden, *each)) for each in places]
+            if before is not None and now != before:
+                return
+            before = now
+        await asyncio.sleep(_FILES_SECONDS)
+
+
+async def _metadata(garden: Client, resource: Resource, name: Key) -> Object:
+    try:
+        return await garden.get(resource, name, form=Form.METADATA)
+    except NotFound:
+        return {}
+
+
+async def while_on(
+    seed: str,
+    shoots: Store[Object],
+    shoot: Object,
+    run: Callable[[], Awaitable[T]],
+    *,
+    until: Callable[[], Awaitable[None]] | None = None,
+) -> T:
+    """Run and return the result when done, or until this Seed loses responsibility, or has to apply other settings.
+
+    Args: until: returns when the settings have changed in another way.
 
     Raises:
         Overtaken: another Seed is responsible now, or this one has to restore the Shoot, or to apply other settings;
@@ -52,15 +94,18 @@ async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callabl
             left.set()
 
     unsubscribe = shoots.subscribe(note)
-    running, leaving = asyncio.ensure_future(run()), asyncio.ensure_future(left.wait())
+    running = asyncio.ensure_future(run())
+    leaving: list[asyncio.Future[Any]] = [asyncio.ensure_future(left.wait())]
+    leaving += [asyncio.ensure_future(until())] if until is not None else []
     try:
-        await asyncio.wait([running, leaving], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([running, *leaving], return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             raise Overtaken(shoot)
-        running.result()
+        return running.result()
     finally:
         unsubscribe()
-        leaving.cancel()
+        for each in leaving:
+            each.cancel()
         if not running.done():
             running.cancel()
             await asyncio.wait([running])

@@ -50,6 +50,10 @@ def swapping(behavior: str) -> Object:
         ({"networking__type": None}, {"spec.networking.type"}),
         ({"networking__pods": "10.0.0.0"}, {"spec.networking.pods"}),
         ({"networking__pods": "127.0.0.0/8"}, {"spec.networking.pods"}),
+        ({"networking__pods": "0.0.0.0/8"}, {"spec.networking.pods"}),
+        ({"networking__services": "255.255.255.0/24"}, {"spec.networking.services"}),
+        *(({"networking__pods": pods, "networking__ipFamilies": ["IPv4", "IPv6"]}, {"spec.networking.pods", W})
+          for pods in ("::/120", "::ffff:10.0.0.0/120")),
         ({"networking__services": "169.254.0.0/17"}, {"spec.networking.services"}),
         ({"networking__nodes": "224.1.0.0/16"}, {"spec.networking.nodes"}),
         ({"networking__nodes": "10.0.0.0/8", "networking__pods": "10.1.0.0/16", "networking__services": "10.1.2.0/24"},

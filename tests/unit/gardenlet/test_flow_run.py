@@ -18,7 +18,7 @@ from agent.gardenlet.flow.run import FlowCanceled, FlowFailed, awaiting, run, wa
 from components.results import Result, Results
 from gardener.flow_reports import State
 from kit.clock import FakeClock, settle, skip
-from kube.errors import KubeError, TimedOut
+from kube.errors import Conflict, KubeError, TimedOut
 from kube.objects import Key
 from kube.runtime.controller import ReconcileError, TerminalError
 from kube.runtime.waiting import NotInTimeError
@@ -349,17 +349,37 @@ async def test_a_run_is_recorded_with_what_tasks_wait_for_and_how_long_they_took
     assert REGISTRY.get_sample_value("gardenlet_flow_duration_seconds_count", labels) == 1
 
 
-async def test_measured_progress_of_what_a_task_waits_for_is_shown() -> None:
+async def test_a_conflict_with_another_writer_begins_a_task_again() -> None:
+    pauses, conflicts = list[float](), [Conflict(409, message="the object has been modified") for _ in range(3)]
+
+    async def act(_: World) -> None:
+        if conflicts:
+            async with asyncio.TaskGroup():
+                raise conflicts.pop()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    seen = list[Snapshot]()
+    await run(Graph("Test", [Task("a", "First", act, retry=ONCE)]), World(), on_change=seen.append, sleep=sleep)
+    assert pauses == [0.1, 0.2, 0.4]
+    assert not any(each.failures for each in seen)
+
+
+async def test_news_of_what_a_task_waits_for_is_shown() -> None:
+    ended = "its process has ended and is started again: Error: no: such file"
+
     async def wait(_: World) -> None:
         with awaiting("Deployment", Key("n", "x")) as note:
-            for reason in ("not there", "Available is False: building it, 40 %", "Available is False: starting"):
-                note(reason)
+            for reason in ("building it, 40 %", "starting", ended, ended, f"{ended}s", "probing"):
+                note(f"Available is False: {reason}")
         await asyncio.sleep(0)
 
     seen = list[str]()
     graph = Graph("Test", [Task("a", "First", wait), _task("b", frozenset("a"))])
     await run(graph, World(), on_change=lambda snapshot: seen.append(snapshot.description))
-    assert seen == ["First", "First (building it, 40 %)", "First", "Task b", "Test finished"]
+    shown = ["First", "First (building it, 40 %)", "First", f"First ({ended})", f"First ({ended}s)", "First"]
+    assert seen == [*shown, "Task b", "Test finished"]
 
 
 @given(_cases())

@@ -39,6 +39,29 @@ def found(generation: int, observed: int | None = 0, **meta: Any) -> Object:
     }
 
 
+# --- its Shoot
+
+
+@pytest.mark.parametrize(
+    ("known", "kind", "state", "errors", "is_again"),
+    [
+        ("True", "Reconcile", "Processing", [], True),
+        ("True", "Reconcile", "Succeeded", [], False),
+        ("True", "Reconcile", "Error", [], False),
+        ("True", "Reconcile", "Processing", [{"description": "failed"}], False),
+        ("True", "Migrate", "Processing", [], False),
+        ("False", "Reconcile", "Processing", [], False),
+        (None, "Create", "Processing", [], False),
+    ],
+)
+def test_a_shoot_that_is_reconciled_again_is_no_news(
+    known: str | None, kind: str, state: str, errors: list[Object], is_again: bool
+) -> None:
+    obj = managed_seed() | {"status": {"conditions": [{"type": "ShootReconciled", "status": known}] if known else []}}
+    shoot: Object = {"status": {"lastOperation": {"type": kind, "state": state}, "lastErrors": errors}}
+    assert rules.is_reconciled_again(obj, shoot) is is_again
+
+
 # --- timing
 
 

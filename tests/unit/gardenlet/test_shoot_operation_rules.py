@@ -514,6 +514,17 @@ def test_success(kind: str, description: str, seed: str | None, is_checked_again
     assert ended["constraints"][0]["status"] == "False"
 
 
+def test_an_operation_that_changes_nothing_changes_no_condition() -> None:
+    before = {
+        "conditions": [{"type": "APIServerAvailable", "status": "True"}],
+        "constraints": [{"type": "HibernationPossible", "status": "Unknown"}],
+    }
+    shoot = _shoot()
+    ended = status.succeeded(shoot, before, "Reconcile", rolled_out=shoot, has_changed=False, now=NOW)
+    assert {name: ended[name] for name in before} == before
+    assert ended["lastOperation"]["state"] == "Succeeded"
+
+
 # --- the Cluster
 
 

@@ -58,7 +58,7 @@ async def test_it_ends_when_a_new_cluster_takes_the_place_of_the_seed() -> None:
 
     here = last("Reconcile", "Processing", version=1)
     store = store_of(here)
-    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))
     await asyncio.sleep(0)
     store.observe(last("Reconcile", "Error", version=2))
     await asyncio.sleep(0)
@@ -67,14 +67,13 @@ async def test_it_ends_when_a_new_cluster_takes_the_place_of_the_seed() -> None:
     with pytest.raises(Overtaken):
         await running
     here = last("Restore", "Processing", version=4)
-    running = asyncio.create_task(while_on("a", store_of(here), here, partial(asyncio.sleep, 0)))
-    await running
+    await while_on("a", store_of(here), here, partial(asyncio.sleep, 0))
 
 
 async def test_it_ends_when_the_shoot_is_deleted_while_it_is_created() -> None:
     here = shoot("a", version=1)
     store = store_of(here)
-    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))
     await asyncio.sleep(0)
     leaving = shoot("a", version=2)
     store.observe({**leaving, "metadata": {**leaving["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
@@ -95,7 +94,7 @@ async def test_it_begins_again_when_settings_of_the_control_plane_change(kind: s
 
     here = of(1)
     store = store_of(here)
-    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))  # type: ignore[arg-type]
+    running = asyncio.create_task(while_on("a", store, here, asyncio.Event().wait))
     await asyncio.sleep(0)
     store.observe(of(2, purpose="testing"))
     await asyncio.sleep(0)
@@ -108,6 +107,20 @@ async def test_it_begins_again_when_settings_of_the_control_plane_change(kind: s
         await asyncio.sleep(0)
         assert not running.done()
         running.cancel()
+
+
+async def test_it_begins_again_when_a_file_changes_that_the_control_plane_names() -> None:
+    here, change = shoot("a", version=1), asyncio.Event()
+
+    async def until() -> None:
+        await change.wait()
+
+    running = asyncio.create_task(while_on("a", store_of(here), here, asyncio.Event().wait, until=until))
+    await asyncio.sleep(0)
+    assert not running.done()
+    change.set()
+    with pytest.raises(Overtaken):
+        await running
 
 
 async def test_else_it_ends_as_it_ends() -> None:
@@ -125,5 +138,5 @@ async def test_else_it_ends_as_it_ends() -> None:
         await while_on("a", store, here, fail)
     store.observe(shoot("b", version=2))
     with pytest.raises(Overtaken):
-        await while_on("a", store, here, asyncio.Event().wait)  # type: ignore[arg-type]
+        await while_on("a", store, here, asyncio.Event().wait)
     assert done == ["done"]

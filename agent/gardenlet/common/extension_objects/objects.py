@@ -54,6 +54,8 @@ class Asked:
     name: Key
     timestamp: str
     """Value of the timestamp annotation that requests a response."""
+    is_new: bool = field(default=False, compare=False)
+    """Whether the object was written for it; else an earlier request stands."""
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind} {self.name}"
@@ -121,17 +123,18 @@ class ExtensionObjects:
             nonlocal read, is_absent
             live = None if is_absent else await self._living(kind, name, read)
             read, is_absent = None, False
+            is_new = live is None or question.is_open(live)
             if live is None:
                 requested = await self._kick(question.operation, None)
                 await self._client.create(kind.resource, question.body(None, requested))
-            elif question.is_open(live):
+            elif is_new:
                 requested = await self._kick(question.operation, live)
                 body = question.body(live, requested)
                 # A failing extension may write its status faster than this request completes.
                 await (self._patch(kind, live, body) if is_last else self._client.replace(kind.resource, body))
             else:
                 requested = annotations(live)
-            return Asked(kind, name, requested.get(keys.TIMESTAMP, ""))
+            return Asked(kind, name, requested.get(keys.TIMESTAMP, ""), is_new=is_new)
 
         return await self._although_others_write(kind, name, ask)
 

@@ -15,7 +15,7 @@ from agent.gardenlet.managed_seeds.installation.target import NotAdmitted, is_ro
 from agent.gardenlet.managed_seeds.main.deploy import Deployer
 from agent.gardenlet.managed_seeds.main.remove import Remover
 from agent.gardenlet.managed_seeds.main.rollouts import Rollouts
-from agent.gardenlet.managed_seeds.main.rules.gardenlet import is_reconciled
+from agent.gardenlet.managed_seeds.main.rules.gardenlet import is_reconciled, is_reconciled_again
 from agent.gardenlet.managed_seeds.main.rules.timing import is_renewing
 from config.gardenlet.controllers import ManagedSeed as Settings
 from gardener import conditions, keys, operations
@@ -23,10 +23,11 @@ from gardener.api.garden import MANAGED_SEEDS, SHOOTS
 from gardener.garden.shoots import responsible_seed
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
-from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text, uid
+from kube.objects import Key, Object, finalizers, is_deleting, key, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
+from kube.runtime.edits import take_annotation
 from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 
@@ -82,6 +83,8 @@ class Reconciler:
             raise ReconcileError(f"could not get shoot {name}: {error}") from error
         managed_seed = await ensure_finalizer(garden, MANAGED_SEEDS, managed_seed, keys.GARDENER_FINALIZER)
         self.managed_seeds.observe(managed_seed)
+        if is_reconciled_again(managed_seed, shoot):
+            return RequeueAfter(self.settings.wait_sync_period)
         if not is_reconciled(shoot):
             message = f'Waiting for shoot "{name}" to be reconciled'
             self._event(managed_seed, _RECONCILING, message)
@@ -130,9 +133,8 @@ class Reconciler:
         return RequeueAfter(self.settings.sync_period)
 
     async def _forget_operation(self, managed_seed: Object) -> None:
-        client, done = self.context.garden.client, {keys.OPERATION: None}
-        live = await client.annotate(MANAGED_SEEDS, key(managed_seed), done, uid=uid(managed_seed))
-        self.managed_seeds.observe(live)
+        client = self.context.garden.client
+        self.managed_seeds.observe(await take_annotation(client, MANAGED_SEEDS, managed_seed, keys.OPERATION))
 
     # --- deletion
 

@@ -48,7 +48,7 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, is_conflict
 from kube.runtime.events import EventRecorder
-from kube.runtime.finalizers import ensure_finalizer, release
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.server_version import server_version
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
@@ -211,7 +211,7 @@ class Reconciler:
         await self._mark_finalised(seed)
         seed = await self._succeed(seed)
         # Other clients write conditions at any time: a conflict is no reason to repeat the whole deletion.
-        await release(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
+        await remove_finalizer(self.garden.client, SEEDS, seed, keys.GARDENER_FINALIZER)
         return Done()
 
     async def _users(self, seed: str) -> list[str]:

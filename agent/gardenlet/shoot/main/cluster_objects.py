@@ -5,9 +5,11 @@ from contextlib import suppress
 from agent.gardenlet.shoot.main.rules import cluster
 from gardener import keys
 from gardener.api.extensions import CLUSTERS
-from kube.errors import Conflict, NotFound
+from kube.differences import merge_patch
+from kube.errors import NotFound
 from kube.objects import Object, annotations, key, spec, uid
 from kube.runtime.client import Client
+from kube.runtime.edits import edit
 
 
 async def write(seed: Client, wanted: Object, *, known: Object | None = None, is_absent: bool = False) -> Object:
@@ -16,13 +18,13 @@ async def write(seed: Client, wanted: Object, *, known: Object | None = None, is
     Args:
         seed: client of the seed.
         wanted: see `rules.cluster`.
-        known: the object that this function returned earlier in the operation; it is read again only after a conflict.
+        known: the object that this function returned earlier in the operation; it is read again only if it has changed.
         is_absent: whether the object most probably does not exist.
 
     Raises: KubeError.
     """
     if known is not None:
-        with suppress(Conflict, NotFound):
+        with suppress(NotFound):
             return await _update(seed, known, wanted)
     name = key(wanted).name
     live = None if is_absent else await seed.find(CLUSTERS, name)
@@ -34,7 +36,9 @@ async def write(seed: Client, wanted: Object, *, known: Object | None = None, is
 
 
 async def _update(seed: Client, live: Object, wanted: Object) -> Object:
-    return live if spec(live) == spec(wanted) else await seed.replace(CLUSTERS, {**live, "spec": spec(wanted)})
+    return await edit(
+        seed, CLUSTERS, live, lambda present: merge_patch({"spec": spec(present)}, {"spec": spec(wanted)})
+    )
 
 
 async def name_token_kubeconfig(seed: Client, live: Object, name: str) -> Object:

@@ -28,18 +28,16 @@ from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
 from kube.clock import format_time
-from kube.errors import Conflict
 from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text, uid
 from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.client import Client
 from kube.runtime.controller import TerminalError
+from kube.runtime.edits import edit
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 from process.configuration.fields import as_object
-
-_ATTEMPTS = 5
 
 
 def running_after(shoot: Object, kind: str) -> Running:
@@ -54,23 +52,15 @@ def _tasks(shoot: Object) -> list[str]:
 
 
 async def forget_task(garden: Client, shoot: Object, task: str) -> None:
-    """Remove a task from the annotation, unless the spec is newer; repeated after conflicts."""
-    own = key(shoot)
-    for attempt in range(1, _ATTEMPTS + 1):
-        live = await garden.get(SHOOTS, own)
-        if metadata(live)["generation"] != metadata(shoot)["generation"]:
-            return
-        meta = {
-            "resourceVersion": metadata(live)["resourceVersion"],
-            "annotations": {keys.TASKS: ",".join(each for each in _tasks(live) if each != task) or None},
-        }
-        try:
-            await garden.patch(SHOOTS, own, {"metadata": meta})
-        except Conflict:
-            if attempt == _ATTEMPTS:
-                raise
-        else:
-            return
+    """Remove a task from the annotation, unless the spec is newer."""
+
+    def without(live: Object) -> Object | None:
+        if metadata(live)["generation"] != metadata(shoot)["generation"] or task not in _tasks(live):
+            return None
+        left = ",".join(each for each in _tasks(live) if each != task)
+        return {"metadata": {"annotations": {keys.TASKS: left or None}}}
+
+    await edit(garden, SHOOTS, await garden.get(SHOOTS, key(shoot)), without)
 
 
 @dataclass(slots=True)
@@ -250,6 +240,11 @@ class ShootOperation:
     def written(self, resource: Resource, name: str) -> int:
         """The resourceVersion of a component's object as written by this operation; 0 if it was not."""
         return self._written.get((resource.kind, name), 0)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether this operation has written objects of components, or requested anything of extensions."""
+        return bool(self._written) or any(each.is_new for each in self._requested.values())
 
     async def destroy(self, component: str, objects: Collection[Object], *, seconds: float) -> None:
         """Remove all objects of a component. Args: objects: define the kinds. Raises ComponentError, KubeError."""

@@ -41,7 +41,7 @@ from agent.gardenlet.shoot.main.tasks import backup
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot.main.tasks.rotation import settle
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
-from agent.gardenlet.shoot.responsibility import while_on
+from agent.gardenlet.shoot.responsibility import files_changed, while_on
 from components import gateways
 from components.gateways import Gateway, GatewayError
 from components.results import Results
@@ -52,12 +52,13 @@ from gardener.api.garden import SHOOTS
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
 from gardener.garden.shoots import last_errors, last_operation, responsible_seed, technical_id_of
 from kube.errors import KubeError, refusal_of
-from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, metadata, text, uid
+from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result, failure_of, is_conflict
+from kube.runtime.edits import take_annotation
 from kube.runtime.events import EventRecorder
-from kube.runtime.finalizers import ensure_finalizer, release
+from kube.runtime.finalizers import ensure_finalizer, remove_finalizer
 from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
@@ -236,8 +237,7 @@ class Reconciler:
 
     async def _without_operation(self, shoot: Object) -> Object:
         """Remove the operation annotation: the status has the request from now on."""
-        done, version = {keys.OPERATION: None}, metadata(shoot)["resourceVersion"]
-        written = await self.garden.client.annotate(SHOOTS, key(shoot), done, resource_version=version)
+        written = await take_annotation(self.garden.client, SHOOTS, shoot, keys.OPERATION)
         self.shoots.observe(written)
         return written
 
@@ -251,13 +251,18 @@ class Reconciler:
         except KubeError as error:
             return f"could not sync cluster resource to seed: {error}", None
 
-    async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[None]]) -> Object | None:
-        """Run, and return the Shoot after success, or None if it has failed for good. Raises the errors of `run`."""
+    async def _carry_out(self, shoot: Object, kind: str, run: Callable[[], Awaitable[bool]]) -> Object | None:
+        """Run, and return the Shoot after success, or None if it has failed for good. Raises the errors of `run`.
+
+        Args: run: returns whether anything has changed, so that the conditions are outdated.
+        """
         begun, done, failed = _EVENTS.get(kind, ("Reconciling", "Reconciled", "ReconcileError"))
         begun_text, done_text = _TEXTS.get(kind, ("Reconciling Shoot cluster", "Reconciled Shoot cluster"))
         self.recorder.event(shoot, "Normal", begun, begun_text)
         try:
-            await while_on(self.seed_name, self.shoots, shoot, run)
+            has_changed = await while_on(
+                self.seed_name, self.shoots, shoot, run, until=lambda: files_changed(self.garden.client, shoot)
+            )
         except Exception as error:
             if is_conflict(error):
                 raise
@@ -266,10 +271,10 @@ class Reconciler:
                 return None
             raise
         self.recorder.event(shoot, "Normal", done, done_text)
-        return await self._succeed(shoot, kind)
+        return await self._succeed(shoot, kind, has_changed=has_changed)
 
-    async def _run(self, shoot: Object, kind: str, around: Surroundings, results: Results) -> None:
-        """Run the flow of an operation.
+    async def _run(self, shoot: Object, kind: str, around: Surroundings, results: Results) -> bool:
+        """Run the flow of an operation; return whether anything has changed.
 
         Raises:
             FlowFailed: a task failed.
@@ -287,6 +292,7 @@ class Reconciler:
             await made.clean_up()
             await settle(operation)
             await operation.waiting_skipped()
+        return operation.has_changed
 
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, results: Results
@@ -332,7 +338,7 @@ class Reconciler:
             results=results,
         )
 
-    async def _run_forced(self, shoot: Object, technical_id: str) -> None:
+    async def _run_forced(self, shoot: Object, technical_id: str) -> bool:
         """Run the force deletion, and report objects that were released by force.
 
         Raises:
@@ -353,6 +359,7 @@ class Reconciler:
         finally:
             if removal.left_behind:
                 self.recorder.event(shoot, "Warning", "LeftBehind", text_of(removal.left_behind))
+        return True
 
     async def _run_flow(
         self, shoot: Object, kind: str, flow: Graph[O], operation: O, results: Results | None = None
@@ -387,10 +394,11 @@ class Reconciler:
         )
         return last_operation(written or {}).get("state") == operations.FAILED
 
-    async def _succeed(self, shoot: Object, kind: str) -> Object:
-        return await self.statuses.update(
-            shoot, lambda present: status.succeeded(shoot, present, kind, rolled_out=shoot, now=self.clock())
-        )
+    async def _succeed(self, shoot: Object, kind: str, *, has_changed: bool = True) -> Object:
+        def succeeded(present: Object) -> Object:
+            return status.succeeded(shoot, present, kind, rolled_out=shoot, has_changed=has_changed, now=self.clock())
+
+        return await self.statuses.update(shoot, succeeded)
 
     async def _try_to_write(self, shoot: Object, compute: Callable[[Object], Object]) -> Object | None:
         try:
@@ -444,7 +452,7 @@ class Reconciler:
             self.objects.forget(technical_id)
         if not status.is_deleted(shoot):
             shoot = await self._succeed(shoot, operations.DELETE)
-        await release(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
+        await remove_finalizer(self.garden.client, SHOOTS, shoot, keys.GARDENER_FINALIZER)
         return Done()
 
     # --- helpers

@@ -6,9 +6,10 @@ import orjson
 
 from agent.gardenlet.managed_seeds.installation.rules import bootstrap, values
 from gardener import operations
+from gardener.conditions import SHOOT_RECONCILED
 from gardener.garden.managed_seeds import domain_of, seed_template_path
-from gardener.garden.shoots import last_operation
-from kube.objects import Object, integer, key, mapping, spec, text
+from gardener.garden.shoots import last_errors, last_operation
+from kube.objects import Object, condition, integer, key, mapping, spec, text
 from kube.paths import at, mapping_at
 
 _DEFAULT_WAY = bootstrap.TOKEN
@@ -22,6 +23,14 @@ def is_reconciled(shoot: Object) -> bool:
     """Whether the last operation on the Shoot succeeded, for its present spec."""
     is_up_to_date = integer(at(shoot, "status", "observedGeneration")) == operations.generation(shoot)
     return is_up_to_date and last_operation(shoot).get("state") == operations.SUCCEEDED
+
+
+def is_reconciled_again(managed_seed: Object, shoot: Object) -> bool:
+    """Whether the Shoot was reconciled before, and is just being reconciled again, without errors so far: no news."""
+    last = last_operation(shoot)
+    is_under_way = (last.get("type"), last.get("state")) == (operations.RECONCILE, operations.PROCESSING)
+    known = condition(managed_seed, SHOOT_RECONCILED) or {}
+    return is_under_way and known.get("status") == "True" and not last_errors(shoot)
 
 
 def way_of(managed_seed: Object) -> str:

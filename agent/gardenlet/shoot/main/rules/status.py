@@ -173,8 +173,19 @@ def _is_over(status: Object, retry_duration: float, now: datetime) -> bool:
     return started is not None and now - started > timedelta(seconds=retry_duration)
 
 
-def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, now: datetime) -> Object:
-    """The status after success. Args: rolled_out: the reconciled Shoot; the current one may be newer."""
+def succeeded(
+    shoot: Object, status: Object, kind: str, *, rolled_out: Object, has_changed: bool = True, now: datetime
+) -> Object:
+    """The status after success.
+
+    Args:
+        shoot: as known.
+        status: current status.
+        kind: of operation.
+        rolled_out: the reconciled Shoot; the current one may be newer.
+        has_changed: whether the operation has changed anything; if not, conditions stay.
+        now: time of the success.
+    """
     reported = f"Shoot cluster has been successfully {_SUCCEEDED.get(kind, 'reconciled')}."
     ended = {
         **status,
@@ -183,7 +194,7 @@ def succeeded(shoot: Object, status: Object, kind: str, *, rolled_out: Object, n
         "retryCycleStartTime": None,
         "hibernated": is_hibernated(rolled_out),
     }
-    if kind != MIGRATE:
+    if kind != MIGRATE and has_changed:
         for name in ("conditions", "constraints"):
             ended[name] = conditions.to_be_checked(mappings(status.get(name)), _HINTED, now=now) or None
     if kind not in {MIGRATE, DELETE}:
