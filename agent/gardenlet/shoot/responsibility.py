@@ -2,7 +2,8 @@
 replacement of this one, takes over.
 
 It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, or the
-Shoot is deleted: with the previous ones, a program may never start, and the change may be the correction.
+Shoot is deleted: with the previous ones, a program may never start, and the change may be the correction. Changes that
+wait for the maintenance time window are no reason. A migration stops when its destination changes.
 
 Each operation starts with a write of the status, which the API server refuses if the Shoot has changed since it was
 read. A running operation is cancelled by the event that reports the change.
@@ -12,9 +13,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gardener import operations
-from gardener.garden.shoots import is_on, operation_of
-from kube.objects import Object, is_deleting, key, uid
-from kube.paths import at
+from gardener.garden.shoots import is_confined, is_on, operation_of
+from kube.objects import Object, is_deleting, key, spec, uid
 from kube.runtime.cache import Change, Store
 from kube.runtime.status import Overtaken
 
@@ -27,10 +27,16 @@ def is_to_be_restored(shoot: Object) -> bool:
 
 
 def _has_other_settings(shoot: Object, operated: Object) -> bool:
-    """Whether the control plane has other settings than those that the operation applies, or has to go."""
-    if operation_of(operated) not in _APPLYING or uid(shoot) != uid(operated):
+    """Whether the control plane has other settings than those that the operation applies, or has to go elsewhere."""
+    kind = operation_of(operated)
+    if uid(shoot) != uid(operated):
         return False
-    return is_deleting(shoot) or bool(at(shoot, "spec", "kubernetes") != at(operated, "spec", "kubernetes"))
+    if kind == operations.MIGRATE:
+        return spec(shoot).get("seedName") != spec(operated).get("seedName")
+    if kind not in _APPLYING:
+        return False
+    waits = kind == operations.RECONCILE and is_confined(shoot)
+    return is_deleting(shoot) or (not waits and spec(shoot).get("kubernetes") != spec(operated).get("kubernetes"))
 
 
 async def while_on(seed: str, shoots: Store[Object], shoot: Object, run: Callable[[], Awaitable[None]]) -> None:

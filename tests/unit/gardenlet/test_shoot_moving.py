@@ -7,7 +7,8 @@ import pytest
 from agent.gardenlet.flow.graph import TaskFailure, Walk
 from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
-from agent.gardenlet.shoot.main.rules.moving import is_settled, operation_on, unavailable
+from agent.gardenlet.shoot.main.rules.moving import operation_on, unavailable
+from gardener.garden.shoots import is_settled
 from kube.objects import Object
 
 GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")

@@ -10,7 +10,7 @@ from typing import Any
 from agent.gardenlet.flow.graph import ONCE, Graph, Task
 from agent.gardenlet.shoot.main.flows import extensions, workers
 from agent.gardenlet.shoot.main.flows.components import destroys
-from agent.gardenlet.shoot.main.flows.when import Run
+from agent.gardenlet.shoot.main.flows.when import Run, no_control_plane
 from agent.gardenlet.shoot.main.flows.when import no_gateways as _no_gateways
 from agent.gardenlet.shoot.main.flows.when import wakes as _wakes
 from agent.gardenlet.shoot.main.flows.woken import woken
@@ -38,7 +38,7 @@ def _removes(its_id: str, name: str, run: Run, after: list[str], **results: Any)
 DELETE: Graph[ShootOperation] = Graph(
     "Shoot cluster deletion",
     [
-        *woken("credentials", after={"credentials": ["namespace"]}),
+        *workers.CREDENTIALS,
         *woken(
             *("namespace", "identity", "secrets", "referenced", "service", "address"),
             *("names-at-gateway", "advertised", "internal-name", "etcd", "etcd-ready", "api-server"),
@@ -57,6 +57,7 @@ DELETE: Graph[ShootOperation] = Graph(
                 "api-server-ready": "Waiting until Kubernetes API server reports readiness",
                 "controller-manager-ready": "Waiting until kube-controller-manager is active",
             },
+            unless=dict.fromkeys(("control-plane", "control-plane-ready"), no_control_plane),
         ),
         # --- user objects in the cluster
         _wakes("webhooks", "Cleaning up webhooks", partial(cleanup.clean_up, wanted=kinds.WEBHOOKS), ["connection"]),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from agent.gardenlet.flow.graph import ONCE, Retry, Task
-from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE, ShootOperation
 from gardener.garden import shoots
 from kube.objects import spec
 
@@ -54,6 +54,15 @@ def not_restored(operation: ShootOperation) -> bool:
 
 def no_clean_up(operation: ShootOperation) -> bool:
     return not operation.cleans_up
+
+
+def no_namespace(operation: ShootOperation) -> bool:
+    return not operation.namespace_lives
+
+
+def no_control_plane(operation: ShootOperation) -> bool:
+    """Whether an earlier attempt has begun to delete the ControlPlane, so that nothing needs it any more."""
+    return operation.leaving == LEAVING_CONTROL_PLANE
 
 
 def any_of(*leaves: Leaves) -> Leaves:

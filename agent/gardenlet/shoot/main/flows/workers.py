@@ -13,6 +13,7 @@ from agent.gardenlet.shoot.main.flows.when import (
     asleep,
     has_ssh,
     no_clean_up,
+    no_namespace,
     no_tunnels,
     no_waiting,
     not_built,
@@ -189,9 +190,19 @@ BEFORE_SLEEP = (
 # --- deletion
 
 
+CREDENTIALS = [
+    _task(
+        "credentials",
+        "Deploying cloud provider account secret",
+        infrastructure.credentials,
+        ["namespace"],
+        no_namespace,
+    ),
+]
+"""In each attempt, since corrected credentials may be what the extensions wait for."""
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
-    _removes(infrastructure.NETWORK, ["workloads"], verb="Destroying"),
+    _removes(infrastructure.NETWORK, ["workloads", "credentials"], verb="Destroying"),
     _task(
         "worker",
         "Destroying shoot workers",
@@ -211,11 +222,11 @@ MACHINES_GONE = [
 ]
 CONTROL_PLANE_GONE = [
     _removes(infrastructure.CONTAINER_RUNTIMES, ["managed-resources-gone"]),
-    _removes(
-        infrastructure.CONTROL_PLANE,
+    _wait(
+        "control-plane-gone",
+        "Destroying shoot control plane",
+        infrastructure.destroy_control_plane,
         ["managed-resources-gone", "extensions-before-gone", "systems-gone", "runtimes-gone"],
-        verb="Destroying",
-        title="shoot control plane",
     ),
 ]
 INFRASTRUCTURE_GONE = [

@@ -123,8 +123,8 @@ async def external_name(operation: ShootOperation) -> None:
 
 
 async def _name(operation: ShootOperation, role: str, served: Served | None) -> None:
-    """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
-    if served is None or not operation.results[ADDRESS].host:
+    """Reconcile a DNSRecord; without address or provider, it stays unchanged. Raises ExtensionError, KubeError."""
+    if served is None or not served.provider or not operation.results[ADDRESS].host:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
@@ -162,7 +162,7 @@ async def _remove_name(operation: ShootOperation, role: str, served: Served | No
     live = await operation.seed.client.find(DNS_RECORDS, name)
     if live is None:
         return
-    if served is not None and operation.namespace_lives:
+    if served is not None and served.provider and operation.namespace_lives:
         await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
     await operation.extensions.delete(DNS_RECORD, name, live=live)
     await operation.extensions.wait_until_gone(DNS_RECORD, name, expected_uid=uid(live))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from agent.gardenlet.extension_objects import kinds
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.shoot.main import bastions
-from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE, ShootOperation
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, remove
 from components import container_runtimes, identity_credentials, results, shoot_infrastructure
 from components.results import Results
 from components.secrets import tables
@@ -18,6 +18,7 @@ from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
 from kube.apply.shared_objects import ensure
+from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key, mapping, spec, string_map, text
 from kube.resources import SECRETS
 
@@ -28,13 +29,18 @@ _TOKEN_SECONDS = 120.0
 
 
 async def credentials(operation: ShootOperation) -> None:
-    """Deploy the provider credentials.
+    """Deploy the provider credentials; a Shoot that is being deleted keeps those in the seed if it has no others.
 
     Raises:
         NotInTimeError: the wait timed out.
         ComponentError: the objects could not be written or removed.
     """
-    found = await _credentials(operation)
+    try:
+        found = await _credentials(operation)
+    except (Forbidden, NotFound):
+        if operation.is_going:
+            return  # an extension that needs what is missing reports that
+        raise
     if found is not None and found.get("kind") == WORKLOAD_IDENTITIES.kind:
         await _credentials_by_tokens(operation, found)
         return
@@ -141,6 +147,15 @@ CONTAINER_RUNTIMES = Requests(
     manifests=_runtimes,
     names=lambda operation: [key(each).name for each in _runtimes(operation)],
 )
+
+
+async def destroy_control_plane(operation: ShootOperation) -> None:
+    """Delete the ControlPlane, and wait until it is gone. Later attempts do not create it again.
+
+    Raises: ExtensionError, KubeError.
+    """
+    await operation.record_leaving(LEAVING_CONTROL_PLANE)
+    await remove(operation, CONTROL_PLANE)
 
 
 async def control_plane(operation: ShootOperation) -> None:
