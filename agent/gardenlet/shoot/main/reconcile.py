@@ -257,7 +257,7 @@ class Reconciler:
             return former
 
     async def _surroundings(self, shoot: Object, kind: str, project: str) -> Surroundings:
-        """Inputs from the garden; without them, a Shoot that leaves uses those in the seed. Raises DomainError, KubeError."""
+        """Inputs from the garden; a Shoot that leaves needs only those in the seed. Raises DomainError, KubeError."""
         remains = Remains(self.seed.client, shoot) if _leaves(shoot, kind) else None
         return await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name, remains=remains)
 
