@@ -159,7 +159,7 @@ async def test_what_has_lost_all_that_it_refers_to_is_deleted(ends: Ends) -> Non
     """Awake, and asleep; also its finalizers and confirmations are accepted."""
     place, garden = ends.place, ends.garden
     garden.create(SECRETS, "own", namespace=place.namespace, stringData={"key": "value"})
-    garden.create(EXPOSURE_CLASSES, place.project, handler="")
+    garden.create(EXPOSURE_CLASSES, place.project, handler="former")
     awake, asleep = [
         await ends.created(
             exposureClassName=place.project,
