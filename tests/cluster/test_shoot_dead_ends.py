@@ -21,7 +21,6 @@ from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.extensions import CLUSTERS, EXTENSIONS
 from gardener.api.garden import CLOUD_PROFILES, EXPOSURE_CLASSES, PROJECTS, SHOOTS
-from gardener.garden.seeds import namespace_of
 from gardener.garden.shoots import last_operation
 from kit.eventually import soon
 from kit.garden import Garden
@@ -148,47 +147,6 @@ async def ends(
         yield Ends(places, held[0])
 
 
-# --- what it refers to is gone
-
-
-def _lose_all(ends: Ends, *lost: tuple[Resource, str, str]) -> list[Callable[[], None]]:
-    return [ends.lose(*each) for each in lost]
-
-
-async def test_what_has_lost_all_that_it_refers_to_is_deleted(ends: Ends) -> None:
-    """Awake, and asleep; also its finalizers and confirmations are accepted."""
-    place, garden = ends.place, ends.garden
-    garden.create(SECRETS, "own", namespace=place.namespace, stringData={"key": "value"})
-    garden.create(EXPOSURE_CLASSES, place.project, handler="former")
-    awake, asleep = [
-        await ends.created(
-            exposureClassName=place.project,
-            dns={"domain": f"{name}.lost.example.net", "providers": [_PROVIDER]},
-            resources=[{"name": "own", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "own"}}],
-            **fields,
-        )
-        for name, fields in (("awake", {}), ("asleep", {"hibernation": {"enabled": True}}))
-    ]
-    restores = _lose_all(
-        ends,
-        (CONFIG_MAPS, "audit", place.namespace),
-        (SECRETS, "own", place.namespace),
-        (CLOUD_PROFILES, place.project, ""),
-        (EXPOSURE_CLASSES, place.project, ""),
-        (SECRETS, "internal-domain", namespace_of(place.name)),
-        (PROJECTS, place.project, ""),
-    )
-    try:
-        await ends.goes(awake)
-        await ends.goes(asleep)
-    finally:
-        for restore in reversed(restores):
-            restore()
-
-
-_PROVIDER: Object = {"type": "local", "secretName": "own", "primary": True}
-
-
 # --- moves
 
 
@@ -297,3 +255,40 @@ _POLICIES, _BINDINGS = (
         ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
     )
 )
+
+
+# --- what it refers to is gone
+
+
+async def test_what_has_lost_all_that_it_refers_to_is_deleted(ends: Ends) -> None:
+    """Awake, and asleep; also its finalizers and confirmations are accepted."""
+    place, garden = ends.place, ends.garden
+    garden.create(SECRETS, "own", namespace=place.namespace, stringData={"key": "value"})
+    garden.create(EXPOSURE_CLASSES, place.project, handler="former")
+    awake, asleep = [
+        await ends.created(
+            exposureClassName=place.project,
+            dns={"domain": f"{name}.lost.example.net", "providers": [_PROVIDER]},
+            resources=[{"name": "own", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "own"}}],
+            **fields,
+        )
+        for name, fields in (("awake", {}), ("asleep", {"hibernation": {"enabled": True}}))
+    ]
+    lost = (
+        (CONFIG_MAPS, "audit", place.namespace),
+        (SECRETS, "own", place.namespace),
+        (CLOUD_PROFILES, place.project, ""),
+        (EXPOSURE_CLASSES, place.project, ""),
+        (PROJECTS, place.project, ""),
+    )
+    restores = list[Callable[[], None]]()
+    try:
+        restores += [ends.lose(*each) for each in lost]
+        await ends.goes(awake)
+        await ends.goes(asleep)
+    finally:
+        for restore in reversed(restores):
+            restore()
+
+
+_PROVIDER: Object = {"type": "local", "secretName": "own", "primary": True}

@@ -199,7 +199,7 @@ CREDENTIALS = [
         no_namespace,
     ),
 ]
-"""In each attempt, since corrected credentials may be what the extensions wait for."""
+"""Repeated in each attempt, since extensions may wait for corrected credentials."""
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
     _removes(infrastructure.NETWORK, ["workloads", "credentials"], verb="Destroying"),

@@ -33,7 +33,7 @@ def was_taken_back(shoot: Object) -> bool:
 
 
 class Progress(Enum):
-    """Part of a migration that has begun; recorded in the namespace, since objects do not tell."""
+    """Part of a migration that has begun; recorded in the namespace, since deleted objects leave no trace."""
 
     NOTHING = ""
     """The control plane was woken, nothing else."""
