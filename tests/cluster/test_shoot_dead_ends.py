@@ -23,7 +23,7 @@ from gardener.api.extensions import CLUSTERS, EXTENSIONS
 from gardener.api.garden import CLOUD_PROFILES, EXPOSURE_CLASSES, PROJECTS, SHOOTS
 from gardener.garden.shoots import last_operation
 from kit.eventually import soon
-from kit.garden import Garden
+from kit.garden import CONFIRMED, Garden
 from kit.gardenlet_controllers import gardenlet_at_work, gardenlet_config, gardenlet_context, local_fields
 from kit.gardenlet_shoots import SHAPE, HoldUp, ShootsPlace, hurry, played_provider
 from kit.world import connected
@@ -102,7 +102,9 @@ class Ends:
     def lose(self, resource: Resource, name: str, namespace: str = "") -> Callable[[], None]:
         """Delete an object whatever protects it, as a restored garden lacks it. Returns a function that restores it."""
         lost = self.garden.get(resource, name, namespace=namespace)
-        self.garden.patch(resource, name, {"metadata": {"finalizers": None}}, namespace=namespace)
+        self.garden.patch(
+            resource, name, {"metadata": {**CONFIRMED["metadata"], "finalizers": None}}, namespace=namespace
+        )
         with suppress(NotFound):
             self.garden.delete(resource, name, namespace=namespace)
         fields = {field: value for field, value in lost.items() if field not in {"apiVersion", "kind", "status"}}

@@ -63,8 +63,7 @@ class Departures:
             await self.api.migrated(shoot)
 
     async def arrived(self, shoot: Object) -> None:
-        """Delete the state that the Shoot has brought along, unless it is saved regularly anyway. Raises KubeError."""
-        await migration.forget_progress(self.seed.client, shoot)
+        """Delete the state that the Shoot has brought along, unless it is saved regularly anyway."""
         managed = await self.garden.find(MANAGED_SEEDS, Key(GARDEN_NAMESPACE, self.seed_name))
         if not self.saves_states or managed is not None:
             await forget(self.garden, key(shoot))

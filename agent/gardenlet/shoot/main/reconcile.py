@@ -173,8 +173,8 @@ class Reconciler:
         return True
 
     def _later(self, shoot: Object) -> Result:
-        if is_to_move(shoot):
-            return RequeueAfter(_SOON_SECONDS)
+        if is_to_move(shoot) or is_deleting(shoot):
+            return RequeueAfter(_SOON_SECONDS)  # the next operation was requested during this one
         delay = self.timing.next_delay(shoot, self.clock())
         return Done() if delay is None else RequeueAfter(delay)
 
@@ -333,6 +333,8 @@ class Reconciler:
             await made.clean_up()
             await settle(operation)
             await operation.waiting_skipped()
+        if kind == operations.RESTORE:
+            await migration.forget_progress(self.seed.client, shoot)
 
     async def operation(
         self, shoot: Object, kind: str, around: Surroundings, *, made: SecretsManager, results: Results
