@@ -108,8 +108,8 @@ async def test_extensions_delete_with_the_credentials_that_there_are(place: Play
     """Also when the API server is gone already: those of today, or those in the seed if the garden has none."""
     name = "g" if is_gone else "h"
     pool = {"name": "pool", "machine": {"type": "small"}, "minimum": 1, "maximum": 1}
-    provider = {"type": "local", "workers": [pool]}
-    left = LeftShoot(place, name, secretBindingName=name, provider=provider, networking={"services": "10.4.0.0/16"})
+    workers = {"type": "local", "workers": [pool]}
+    left = LeftShoot(place, name, secretBindingName=name, provider=workers, networking={"services": "10.4.0.0/16"})
     left.create(NAMESPACES, left.namespace)
     left.create(SECRETS, "cloudprovider", stringData={"token": "old"})
     spec = {"type": "local", "region": "local", "secretRef": {"name": "cloudprovider", "namespace": left.namespace}}
@@ -117,8 +117,8 @@ async def test_extensions_delete_with_the_credentials_that_there_are(place: Play
     if not is_gone:
         place.garden.create(SECRETS, name, namespace=NAMESPACE, stringData={"token": "new"})
         reference = {"name": name, "namespace": NAMESPACE}
-        binding = {"provider": {"type": "local"}, "secretRef": reference}
-        place.garden.create(SECRET_BINDINGS, name, namespace=NAMESPACE, **binding)
+        provider = {"type": "local"}
+        place.garden.create(SECRET_BINDINGS, name, namespace=NAMESPACE, provider=provider, secretRef=reference)
     left.delete()
 
     def going() -> bool:
