@@ -21,7 +21,7 @@ from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
 from kube.runtime.waiting import NotInTimeError
 
-_SECONDS, _COPY_SECONDS, _GONE_SECONDS, _SOURCE_SECONDS = 600.0, 900.0, 120.0, 10.0
+_SECONDS, _COPY_SECONDS, _GONE_SECONDS, _SOURCE_SECONDS = 600.0, 900.0, 120.0, 30.0
 
 
 async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
