@@ -28,7 +28,11 @@ def objects(namespace: str, referenced: Iterable[Object]) -> list[Object]:
     )
 
 
+def name_of_copy(name: str) -> str:
+    return f"{_PREFIX}{name}"
+
+
 def copy(obj: Object, namespace: str) -> Object:
     """Copy without labels and annotations, by which programs of the seed could take it for a CA or token request."""
-    meta: Object = {"name": f"{_PREFIX}{metadata(obj)['name']}", "namespace": namespace}
+    meta: Object = {"name": name_of_copy(metadata(obj)["name"]), "namespace": namespace}
     return {**{field: obj[field] for field in _FIELDS if obj.get(field) is not None}, "metadata": meta}

@@ -11,6 +11,7 @@ import orjson
 
 from gardener import keys
 from gardener.api.garden import AUTHENTICATION_API, SHOOTS, WORKLOAD_IDENTITIES
+from gardener.garden.shoots import is_confined
 from kube.clock import parse_time
 from kube.errors import KindNotServed, NotUnderstood
 from kube.objects import Key, Object, integer, is_deleting, key, mapping, metadata, spec, text
@@ -161,10 +162,9 @@ class PlainApi(GardenApi):
     def is_due(self, shoot: Object) -> bool:
         if not self.needs_work(shoot):
             return False
-        is_confined = at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
         requested = integer(at(shoot, "operation", "sequence"))
         return (
-            not is_confined
+            not is_confined(shoot)
             or is_deleting(shoot)
             or requested != integer(at(shoot, "status", "observedOperationSequence"))
         )

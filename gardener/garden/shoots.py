@@ -54,6 +54,11 @@ def is_current(shoot: Object) -> bool:
     return integer(at(shoot, "status", "observedGeneration")) == integer(metadata(shoot).get("generation"))
 
 
+def is_confined(shoot: Object) -> bool:
+    """Whether changes of its spec wait for the maintenance time window."""
+    return at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
+
+
 def has_failed(shoot: Object) -> bool:
     """Whether the last request has failed for good."""
     return last_operation(shoot).get("state") == FAILED and is_current(shoot)
@@ -106,15 +111,40 @@ def operation_of(shoot: Object) -> str:
     """The type of the operation that its responsible Seed has to carry out.
 
     A Shoot that is deleted before its move has started is deleted where it is, since its objects there would remain.
+    Later, the move is completed first: only a whole control plane can delete what extensions have created outside.
     """
-    scheduled, present = text(spec(shoot).get("seedName")), text(at(shoot, "status", "seedName"))
     last = last_operation(shoot)
-    if scheduled and present and scheduled != present:
-        has_begun = last.get("type") == operations.MIGRATE
-        return operations.DELETE if is_deleting(shoot) and not has_begun else operations.MIGRATE
-    if last.get("type") == operations.MIGRATE and last.get("state") in {operations.SUCCEEDED, operations.ABORTED}:
-        return operations.RESTORE
-    return operations.operation_of(shoot)
+    if is_to_move(shoot):
+        return operations.DELETE if is_deleting(shoot) and is_settled(shoot) else operations.MIGRATE
+    if is_settled(shoot):
+        return operations.operation_of(shoot)
+    has_left = last.get("state") in {operations.SUCCEEDED, operations.ABORTED}
+    return operations.MIGRATE if last.get("type") == operations.MIGRATE and not has_left else operations.RESTORE
+
+
+def is_to_move(shoot: Object) -> bool:
+    """Whether its control plane has to go to another Seed than the responsible one."""
+    return text(spec(shoot).get("seedName")) != responsible_seed(shoot)
+
+
+def is_settled(shoot: Object) -> bool:
+    """Whether the Shoot is complete on its Seed: it has not begun to leave, and any restoration has succeeded."""
+    last = last_operation(shoot)
+    is_arriving = last.get("type") == operations.RESTORE and last.get("state") != operations.SUCCEEDED
+    return not (is_arriving or last.get("type") == operations.MIGRATE)
+
+
+def obstacle_to_move(shoot: Object) -> str:
+    """Reason why no move of its control plane to another Seed can begin; empty if there is none."""
+    here, last = responsible_seed(shoot), last_operation(shoot)
+    if workers(spec(shoot)):
+        return f"moving Shoots with workers between seeds is not supported; leave spec.seedName at {here}"
+    if last.get("type") == operations.CREATE and last.get("state") != operations.SUCCEEDED:
+        return (
+            "a Shoot can't move before it has been created; wait until status.lastOperation of type Create has "
+            f"succeeded, with spec.seedName {here}"
+        )
+    return ""
 
 
 def references(shoot: Object) -> list[tuple[Resource, str]]:

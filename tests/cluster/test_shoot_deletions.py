@@ -12,8 +12,8 @@ from agent.gardenlet.shoot.main.tasks import destruction
 from devcluster.cluster import Cluster
 from devcluster.testing.faults import Rule, Silence
 from devcluster.testing.pytest_plugin import RunClusters
-from gardener.api.extensions import DNS_RECORDS, EXTENSIONS
-from gardener.api.garden import EXPOSURE_CLASSES
+from gardener.api.extensions import DNS_RECORDS, EXTENSIONS, INFRASTRUCTURES
+from gardener.api.garden import EXPOSURE_CLASSES, SECRET_BINDINGS
 from kit.eventually import soon
 from kit.played_shoots import NAMESPACE, SEED, LeftShoot, PlayedPlace
 from kit.proxied import proxied
@@ -101,6 +101,37 @@ async def test_a_name_is_removed_with_the_credentials_of_today(place: PlayedPlac
         assert base64.b64decode(secret["data"]["token"]) == b"new"
         async with place.player():
             await left.until_gone()
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "corrected"])
+async def test_extensions_delete_with_the_credentials_that_there_are(place: PlayedPlace, is_gone: bool) -> None:
+    """Also when the API server is gone already: those of today, or those in the seed if the garden has none."""
+    name = "g" if is_gone else "h"
+    pool = {"name": "pool", "machine": {"type": "small"}, "minimum": 1, "maximum": 1}
+    workers = {"type": "local", "workers": [pool]}
+    left = LeftShoot(place, name, secretBindingName=name, provider=workers, networking={"services": "10.4.0.0/16"})
+    left.create(NAMESPACES, left.namespace)
+    left.create(SECRETS, "cloudprovider", stringData={"token": "old"})
+    spec = {"type": "local", "region": "local", "secretRef": {"name": "cloudprovider", "namespace": left.namespace}}
+    left.create(INFRASTRUCTURES, name, metadata={"finalizers": ["example.com/held"]}, spec=spec)
+    if not is_gone:
+        place.garden.create(SECRETS, name, namespace=NAMESPACE, stringData={"token": "new"})
+        reference = {"name": name, "namespace": NAMESPACE}
+        provider = {"type": "local"}
+        place.garden.create(SECRET_BINDINGS, name, namespace=NAMESPACE, provider=provider, secretRef=reference)
+    left.delete()
+
+    def going() -> bool:
+        found = left.find(INFRASTRUCTURES, name)
+        return found is not None and is_deleting(found)
+
+    async with place.gardenlet(declare, shoots=load_kubeconfig(place.cluster.kubeconfig)), place.player():
+        await soon(going, "the infrastructure to be deleted", state=lambda: left.shoot()["status"])
+        secret = left.find(SECRETS, "cloudprovider")
+        assert secret
+        assert base64.b64decode(secret["data"]["token"]) == (b"old" if is_gone else b"new")
+        place.garden.patch(INFRASTRUCTURES, name, {"metadata": {"finalizers": None}}, namespace=left.namespace)
+        await left.until_gone()
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@ replacement of this one, takes over.
 
 It also stops, to begin again, when the settings of the control plane change during a creation or reconciliation, a file
 that they name (in a ConfigMap or Secret), or the Shoot is deleted: with the previous ones, a program may never start,
-and the change may be the correction.
+and the change may be the correction. Changes that wait for the maintenance time window are no reason. A migration stops
+when its destination changes.
 
 Each operation starts with a write of the status, which is refused if the spec or the last operation of the Shoot has
 changed since it was read. A running operation is cancelled by the event that reports the change.
@@ -15,11 +16,11 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from gardener import operations
-from gardener.garden.shoots import is_on, operation_of
+from gardener.garden.shoots import is_confined, is_on, operation_of
 from gardener.tenant_files.references import references
 from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, is_deleting, key, resource_version, spec, uid
-from kube.paths import at, mapping_at
+from kube.paths import mapping_at
 from kube.resources import Resource
 from kube.runtime.cache import Change, Store
 from kube.runtime.client import Client, Form
@@ -37,10 +38,16 @@ def is_to_be_restored(shoot: Object) -> bool:
 
 
 def _has_other_settings(shoot: Object, operated: Object) -> bool:
-    """Whether the control plane has other settings than those that the operation applies, or has to go."""
-    if operation_of(operated) not in _APPLYING or uid(shoot) != uid(operated):
+    """Whether the control plane has other settings than those that the operation applies, or has to go elsewhere."""
+    kind = operation_of(operated)
+    if uid(shoot) != uid(operated):
         return False
-    return is_deleting(shoot) or bool(at(shoot, "spec", "kubernetes") != at(operated, "spec", "kubernetes"))
+    if kind == operations.MIGRATE:
+        return spec(shoot).get("seedName") != spec(operated).get("seedName")
+    if kind not in _APPLYING:
+        return False
+    waits = kind == operations.RECONCILE and is_confined(shoot)
+    return is_deleting(shoot) or (not waits and spec(shoot).get("kubernetes") != spec(operated).get("kubernetes"))
 
 
 async def files_changed(garden: Client, shoot: Object) -> None:

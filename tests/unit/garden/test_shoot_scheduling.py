@@ -1,5 +1,6 @@
 """Shoots: Seeds and domains, deletion, references with rights, quotas, operations."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from kit.webhooks.shoots import (
     update,
     with_fields,
     worker,
+    workerless,
 )
 from kube import resources as kubernetes
 from kube.objects import Object
@@ -31,6 +33,7 @@ TASKS, EXPIRATION = "shoot.gardener.cloud/tasks", "shoot.gardener.cloud/expirati
 CONFIRMED, CONFIRMED_BY = "confirmation.gardener.cloud/deletion", "deletion.gardener.cloud/confirmed-by"
 FORCE = "confirmation.gardener.cloud/force-deletion"
 DELETING = "2026-01-01T00:00:00Z"
+Made = Callable[..., Object]
 
 
 def seed(**fields: Any) -> Object:
@@ -84,12 +87,40 @@ def test_a_seed_takes_no_more_shoots_than_it_has_room_for() -> None:
     assert "maximum number of shoots" in create(submitted(seedName="seed"), small, leaving).message
 
 
-def test_a_shoot_that_comes_back_to_its_seed_is_there_already() -> None:
-    small, elsewhere = seed(status__allocatable={"shoots": "1"}), seed(metadata__name="elsewhere")
-    leaving = stored(submitted(seedName="elsewhere"), elsewhere, status={"seedName": "seed"})
-    refused = update(leaving, small, elsewhere, leaving, seedName="seed").message
-    assert refused
-    assert "maximum number of shoots" not in refused
+@pytest.mark.parametrize("made", [workerless, submitted])
+@pytest.mark.parametrize("last", ["Reconcile", "Migrate"])
+def test_a_shoot_that_comes_back_to_its_seed_is_there_already(made: Made, last: str) -> None:
+    """Also if the Seed takes no others, has no backups, or goes, and if the Shoot is to go as well."""
+    full = {
+        "metadata__annotations": {"seedmanagement.gardener.cloud/cordoned": "true"},
+        "spec__taints": [{"key": "no"}],
+    }
+    small, elsewhere = seed(status__allocatable={"shoots": "1"}, **full), seed(metadata__name="elsewhere")
+    status = {"seedName": "seed", **operation(last, "Error")}
+    leaving = stored(made(seedName="elsewhere"), elsewhere, status=status)
+    going = with_fields(leaving, metadata__deletionTimestamp=DELETING)
+    for each in (leaving, going):
+        assert update(each, small, elsewhere, each, seedName="seed").status is None
+    assert update(going, small, elsewhere, going, seedName="other").code == 422
+    assert update(going, small, elsewhere, going, seedName="seed", purpose="testing").code == 422
+
+
+@pytest.mark.parametrize(
+    ("made", "last", "reported"),
+    [
+        (submitted, operation("Reconcile"), "moving Shoots with workers between seeds is not supported; leave"),
+        (submitted, operation("Restore", "Error"), ""),
+        (workerless, operation("Create", "Failed"), "a Shoot can't move before it has been created"),
+        (workerless, operation("Create"), ""),
+        (workerless, operation("Reconcile", "Error"), ""),
+    ],
+)
+def test_no_move_begins_that_cannot_be_completed(made: Made, last: Object, reported: str) -> None:
+    backup = {"provider": "local", "secretRef": {"name": "b", "namespace": "garden"}}
+    both = seed(spec__backup=backup), seed(metadata__name="other", spec__backup=backup)
+    old = stored(made(seedName="seed"), *both, status={"seedName": "seed", **last})
+    refused = update(old, *both, seedName="other")
+    assert (reported in (refused.message or "")) if reported else refused.status is None
 
 
 def test_who_may_not_bind_may_not_choose_the_seed() -> None:
@@ -151,7 +182,8 @@ def test_while_a_control_plane_moves_its_spec_is_frozen(status: Object, reported
     old = stored(submitted(seedName="seed", meta__annotations={CONFIRMED: "true"}), status=status)
     changed, deleted = update(old, purpose="testing"), requested().delete(old)
     assert reported in changed.message
-    assert (changed.code, deleted.code) == ((403, 403) if reported else (200, 200))
+    # It is deleted after its move.
+    assert (changed.code, deleted.code) == (403 if reported else 200, 200)
     assert update(old, meta__labels={"a": "b"}).status is None
 
 

@@ -7,7 +7,8 @@ import pytest
 from agent.gardenlet.flow.graph import TaskFailure, Walk
 from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
 from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
-from agent.gardenlet.shoot.main.rules.moving import is_settled, operation_on, unavailable
+from agent.gardenlet.shoot.main.rules.moving import Progress, after_return, operation_on, unavailable, was_taken_back
+from gardener.garden.shoots import is_settled
 from kube.objects import Object
 
 GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")
@@ -44,10 +45,39 @@ def last(kind: str, state: str = "Succeeded") -> Object:
         # It was taken back after it has begun: it comes back as it would come to another Seed.
         (shoot(wanted="a", **last("Migrate", "Error")), "Migrate"),
         (shoot(wanted="a", **last("Migrate")), "Restore"),
+        # Extensions delete only what they have: first it is whole again.
+        (shoot(present="b", **last("Restore", "Error"), deleting=True), "Restore"),
+        (shoot(wanted="a", present="b", **last("Restore", "Error"), deleting=True), "Migrate"),
+        (shoot(present="b", **last("Restore"), deleting=True), "Delete"),
     ],
 )
 def test_what_is_done_for_it(obj: Object, expected: str) -> None:
     assert operation_on(obj) == expected
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (shoot(wanted="a", **last("Migrate", "Failed")), ["Reconcile", "Restore", "Migrate"]),
+        (shoot(wanted="a", **last("Migrate", "Error"), deleting=True), ["Delete", "Restore", "Migrate"]),
+    ],
+)
+def test_what_is_taken_back_is_whole_again_on_the_shortest_way(obj: Object, expected: list[str]) -> None:
+    assert was_taken_back(obj)
+    assert [after_return(obj, each) for each in Progress] == expected
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        shoot(**last("Migrate", "Error")),
+        shoot(wanted="a", **last("Migrate")),
+        shoot(wanted="a", **last("Restore", "Error")),
+        shoot(wanted="a", **last("Reconcile")),
+    ],
+)
+def test_what_is_not_taken_back(obj: Object) -> None:
+    assert not was_taken_back(obj)
 
 
 @pytest.mark.parametrize(

@@ -126,13 +126,17 @@ def _timing(**settings: Any) -> Timing:
     return Timing(
         settings=Settings(**settings),
         version="1",
-        is_asked=lambda shoot: shoot["status"]["observedGeneration"] != shoot["metadata"]["generation"],
+        is_asked=lambda shoot: shoot["status"]["observedGeneration"] == 2,
         uniform=lambda least, most: (least + most) / 2,
     )
 
 
 TO_NEXT_WINDOW = 24 * HOUR - 600 + 45 * 60 / 2
 ASKED = {"observedGeneration": 2}
+WAITING = {"observedGeneration": 1}
+"""The generation has changed, but what it changes is confined."""
+CONFINES = {"confineSpecUpdateRollout": True}
+ELSEWHEN = {"timeWindow": {"begin": "010000+0000", "end": "020000+0000"}}
 IGNORED = {"shoot.gardener.cloud/ignore": "true"}
 PERIOD = {"shoot.gardener.cloud/sync-period": "2h"}
 
@@ -207,6 +211,45 @@ PERIOD = {"shoot.gardener.cloud/sync-period": "2h"}
             id="outside its window",
         ),
         pytest.param({}, _shoot(deleting=True, **CONFINED), Due.NOW, 0, TO_NEXT_WINDOW, id="deleted"),
+        *(
+            pytest.param(
+                {},
+                _shoot(
+                    maintenance={**ELSEWHEN, **CONFINES}, status=WAITING | {"lastOperation": _operation(state=state)}
+                ),
+                Due.LATER,
+                (2 * 60 + 50 + 45 / 2) * 60,
+                (2 * 60 + 50 + 45 / 2) * 60,
+                id=f"confined, changed after {state}",
+            )
+            for state in ("Error", "Failed", "Aborted", "Processing")
+        ),
+        pytest.param(
+            {},
+            _shoot(**CONFINED, status=WAITING | {"lastOperation": _operation(state="Failed", ago=300)}),
+            Due.NOW,
+            0,
+            TO_NEXT_WINDOW,
+            id="confined, changed after Failed, in its window",
+        ),
+        pytest.param(
+            {},
+            _shoot(maintenance={**ELSEWHEN, **CONFINES}, status={"lastOperation": _operation(state="Error")}),
+            Due.NOW,
+            0,
+            (2 * 60 + 50 + 45 / 2) * 60,
+            id="confined, in Error, and unchanged",
+        ),
+        pytest.param(
+            {},
+            _shoot(
+                maintenance={**ELSEWHEN, **CONFINES}, status=WAITING | {"lastOperation": _operation("Create", "Error")}
+            ),
+            Due.NOW,
+            0,
+            (2 * 60 + 50 + 45 / 2) * 60,
+            id="confined, changed in its creation",
+        ),
     ],
 )
 def test_when(settings: Any, shoot: Object, due: Due, first: float, following: float | None) -> None:

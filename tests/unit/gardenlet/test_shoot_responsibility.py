@@ -140,3 +140,32 @@ async def test_else_it_ends_as_it_ends() -> None:
     with pytest.raises(Overtaken):
         await while_on("a", store, here, asyncio.Event().wait)
     assert done == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "confined", "changed", "ends"),
+    [
+        ("Reconcile", False, {"kubernetes": {"version": "2"}}, True),
+        ("Reconcile", True, {"kubernetes": {"version": "2"}}, False),
+        ("Create", True, {"kubernetes": {"version": "2"}}, True),
+        ("Reconcile", False, {"seedName": "b"}, False),
+        ("Migrate", False, {"seedName": "a"}, True),
+        ("Migrate", False, {"kubernetes": {"version": "2"}}, False),
+    ],
+)
+async def test_it_ends_when_it_applies_what_is_no_longer_wanted(
+    kind: str, confined: bool, changed: Object, ends: bool
+) -> None:
+    here = shoot("a", version=1, wanted="b" if kind == "Migrate" else "a")
+    here["spec"] |= {"maintenance": {"confineSpecUpdateRollout": confined}}
+    here["status"] |= {"lastOperation": {"type": kind, "state": "Processing"}}
+    store = store_of(here)
+    running = asyncio.create_task(while_on("a", store, here, partial(asyncio.sleep, 0.05)))
+    await asyncio.sleep(0)
+    meta = {**here["metadata"], "resourceVersion": "2"}
+    store.observe({**here, "metadata": meta, "spec": {**here["spec"], **changed}})
+    if ends:
+        with pytest.raises(Overtaken):
+            await running
+    else:
+        await running

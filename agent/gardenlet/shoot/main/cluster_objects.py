@@ -5,9 +5,10 @@ from contextlib import suppress
 from agent.gardenlet.shoot.main.rules import cluster
 from gardener import keys
 from gardener.api.extensions import CLUSTERS
+from gardener.garden.shoots import last_operation
 from kube.differences import merge_patch
 from kube.errors import NotFound
-from kube.objects import Object, annotations, key, spec, uid
+from kube.objects import Object, annotations, key, mapping, spec, uid
 from kube.runtime.client import Client
 from kube.runtime.edits import edit
 
@@ -54,6 +55,18 @@ async def show(seed: Client, name: str, shoot: Object) -> None:
     if live is not None:
         whole = {**spec(live), "shoot": cluster.shown(shoot)}
         await _update(seed, live, {**CLUSTERS.type_meta, "metadata": {"name": name}, "spec": whole})
+
+
+async def show_operation(seed: Client, name: str, shoot: Object) -> None:
+    """Update only the last operation of the Shoot in an existing Cluster object: its spec may not be rolled out yet."""
+    live = await seed.find(CLUSTERS, name)
+    shown = mapping(spec(live or {}).get("shoot"))
+    if live is None or last_operation(shown) == last_operation(shoot):
+        return
+    present = {**shown, "status": {**mapping(shown.get("status")), "lastOperation": last_operation(shoot)}}
+    await _update(
+        seed, live, {**CLUSTERS.type_meta, "metadata": {"name": name}, "spec": {**spec(live), "shoot": present}}
+    )
 
 
 async def delete(seed: Client, name: str) -> None:

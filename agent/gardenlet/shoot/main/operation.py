@@ -28,9 +28,21 @@ from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import workers
 from kube.clock import format_time
-from kube.objects import Key, Object, annotations, is_truthy, key, metadata, resource_version, spec, text, uid
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    is_deleting,
+    is_truthy,
+    key,
+    metadata,
+    resource_version,
+    spec,
+    text,
+    uid,
+)
 from kube.paths import at
-from kube.resources import Resource
+from kube.resources import NAMESPACES, Resource
 from kube.runtime.client import Client
 from kube.runtime.controller import TerminalError
 from kube.runtime.edits import edit
@@ -38,6 +50,9 @@ from kube.runtime.status import StatusWriter
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 from process.configuration.fields import as_object
+
+LEAVING_CONTROL_PLANE = "control-plane"
+"""Value of `keys.SHOOT_LEAVING`: the deletion has reached the ControlPlane, after all that may need it."""
 
 
 def running_after(shoot: Object, kind: str) -> Running:
@@ -110,6 +125,7 @@ class ShootOperation:
     autoscaled: whether there are VerticalPodAutoscalers in the seed.
     namespace_lives: whether it exists, and is not being deleted.
     cleans_up: whether the Shoot is deleted or leaves, and its cluster has to be cleaned first.
+    leaving: part of its deletion or migration that an earlier attempt had begun, see `keys.SHOOT_LEAVING`.
     copies_backups: whether they are in the bucket of another Seed.
     state: `spec` of the ShootState that the Shoot has brought from another Seed.
     results: of its tasks; at the start, the Cluster object, if it was written.
@@ -130,6 +146,7 @@ class ShootOperation:
     autoscaled: bool
     namespace_lives: bool
     cleans_up: bool
+    leaving: str
     copies_backups: bool
     state: Object
     seed: Cluster
@@ -155,6 +172,11 @@ class ShootOperation:
     @property
     def is_asleep(self) -> bool:
         return self.running is Running.ASLEEP
+
+    @property
+    def is_going(self) -> bool:
+        """Whether the Shoot is being deleted, so that it needs nothing that only a creation needs."""
+        return is_deleting(self.shoot)
 
     @property
     def is_restored(self) -> bool:
@@ -229,6 +251,11 @@ class ShootOperation:
         if keys.SHOOT_SKIP_READINESS in annotations(self.shoot):
             done = {keys.SHOOT_SKIP_READINESS: None}
             await self.garden.client.annotate(SHOOTS, self.name, done, uid=uid(self.shoot))
+
+    async def record_leaving(self, part: str) -> None:
+        """Record a part of the deletion or migration that begins, for later attempts. Raises KubeError."""
+        if self.namespace_lives:
+            await self.seed.client.annotate(NAMESPACES, self.technical_id, {keys.SHOOT_LEAVING: part})
 
     # --- components
 

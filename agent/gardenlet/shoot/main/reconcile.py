@@ -31,13 +31,14 @@ from agent.gardenlet.shoot.main import bastions, cluster_objects, seed_objects, 
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.force import FORCE
 from agent.gardenlet.shoot.main.operation import ShootOperation, running_after
+from agent.gardenlet.shoot.main.remains import Remains
 from agent.gardenlet.shoot.main.results import CLUSTER
 from agent.gardenlet.shoot.main.rules import cluster, moving, rotation, seed, status
 from agent.gardenlet.shoot.main.rules.domains import DomainError
 from agent.gardenlet.shoot.main.rules.support import unsupported
 from agent.gardenlet.shoot.main.rules.timing import Due, Timing
 from agent.gardenlet.shoot.main.surroundings import Surroundings
-from agent.gardenlet.shoot.main.tasks import backup
+from agent.gardenlet.shoot.main.tasks import backup, migration
 from agent.gardenlet.shoot.main.tasks.force import Patience, Removal, text_of
 from agent.gardenlet.shoot.main.tasks.rotation import settle
 from agent.gardenlet.shoot.main.tasks.secrets import rotation_times
@@ -50,8 +51,17 @@ from gardenapi.api import GardenApi
 from gardener import keys, operations
 from gardener.api.garden import SHOOTS
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
-from gardener.garden.shoots import last_errors, last_operation, responsible_seed, technical_id_of
-from kube.errors import KubeError, refusal_of
+from gardener.error_codes import CONFIGURATION_PROBLEM
+from gardener.garden.shoots import (
+    is_settled,
+    is_to_move,
+    last_errors,
+    last_operation,
+    parse_technical_id,
+    responsible_seed,
+    technical_id_of,
+)
+from kube.errors import Forbidden, KubeError, NotFound, refusal_of
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, is_truthy, key, text, uid
 from kube.paths import at
 from kube.runtime.cache import Store
@@ -83,6 +93,12 @@ Flows = Mapping[str, Graph[ShootOperation]]
 """Keys: kind of operation."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class NoRestorationError(ReconcileError):
+    """A Shoot can't be restored; the code lets users delete it by force."""
+
+    codes = (CONFIGURATION_PROBLEM,)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -122,21 +138,30 @@ class Reconciler:
         shoot = self.shoots.get(name)
         if shoot is None or responsible_seed(shoot) != self.seed_name:
             return Done()
-        kind = moving.operation_on(shoot)
-        if kind == operations.DELETE and keys.GARDENER_FINALIZER not in finalizers(shoot):
+        if is_deleting(shoot) and keys.GARDENER_FINALIZER not in finalizers(shoot):
             return Done()
+        kind = await self._kind(shoot)
         if kind == operations.DELETE and not _may_exist(shoot):
             return await self._finalise(shoot)
         match self.timing.due(shoot, self.clock()):
             case Due.CLUSTER_ONLY:
                 return await self._follow(shoot)
             case Due.LATER:
+                await self._show(shoot)
                 return self._later(shoot)
             case Due.NOW if self._is_held(shoot):
                 return RequeueAfter(SEED_SECONDS)
             case Due.NOW:
                 self.held.discard(name)
                 return await self._operate(shoot, kind)
+
+    async def _kind(self, shoot: Object) -> str:
+        """Type of the operation. A Shoot that is given up does not complete a move."""
+        if is_deleting(shoot) and _is_forced(shoot):
+            return operations.DELETE
+        if moving.was_taken_back(shoot):
+            return moving.after_return(shoot, await migration.progress_of(self.seed, shoot))
+        return moving.operation_on(shoot)
 
     def _is_held(self, shoot: Object) -> bool:
         """Whether the Shoot has no new request, and waits for the Seed. Its status does not report that."""
@@ -149,8 +174,8 @@ class Reconciler:
         return True
 
     def _later(self, shoot: Object) -> Result:
-        if moving.is_to_move(shoot):
-            return RequeueAfter(_SOON_SECONDS)
+        if is_to_move(shoot) or is_deleting(shoot):
+            return RequeueAfter(_SOON_SECONDS)  # the next operation was requested during this one
         delay = self.timing.next_delay(shoot, self.clock())
         return Done() if delay is None else RequeueAfter(delay)
 
@@ -163,6 +188,11 @@ class Reconciler:
         if live is not None and responsible_seed(live) == self.seed_name:
             await self._write_cluster(live, around)
         return Done()
+
+    async def _show(self, shoot: Object) -> None:
+        """Report the last operation to extensions, if its end could not be written to the Cluster object."""
+        if technical_id := text(at(shoot, "status", "technicalID")):
+            await cluster_objects.show_operation(self.seed.client, technical_id, shoot)
 
     # --- an operation
 
@@ -186,6 +216,7 @@ class Reconciler:
         results = Results({CLUSTER: written})
         done = await self._carry_out(shoot, kind, lambda: self._run(shoot, kind, around, results))
         if done is None:
+            await self._show(self.shoots.get(key(shoot)) or shoot)
             return Done()
         if kind == operations.DELETE:
             return await self._finalise(done)
@@ -203,18 +234,33 @@ class Reconciler:
             ReconcileError: an input is missing or invalid; the status reports it.
         """
         try:
-            project = await surroundings.project_of(self.garden.client, shoot)
+            project = await self._project(shoot, kind)
             if problem := unsupported(self.config, shoot, kind):
-                raise ReconcileError(problem)
+                raise (NoRestorationError if kind == operations.RESTORE else ReconcileError)(problem)
             shoot = await self._begin(shoot, kind, technical_id_of(project, key(shoot).name))
-            around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-            self._gateway(kind, around)
+            around = await self._surroundings(shoot, kind, project)
+            self._gateway(shoot, kind, around)
         except (KubeError, ReconcileError, DomainError, GatewayError) as error:
             if is_conflict(error):
                 raise
             await self._not_initialized(shoot, kind, error)
             raise ReconcileError(str(error)) from error
         return shoot, around
+
+    async def _project(self, shoot: Object, kind: str) -> str:
+        """Name of the Project, or of the former one in the name of the namespace. Raises ReconcileError, KubeError."""
+        try:
+            return await surroundings.project_of(self.garden.client, shoot)
+        except (ReconcileError, Forbidden):
+            former, _ = parse_technical_id(text(at(shoot, "status", "technicalID")))
+            if not former or not _leaves(shoot, kind):
+                raise
+            return former
+
+    async def _surroundings(self, shoot: Object, kind: str, project: str) -> Surroundings:
+        """Inputs from the garden; a Shoot that leaves needs only those in the seed. Raises DomainError, KubeError."""
+        remains = Remains(self.seed.client, shoot) if _leaves(shoot, kind) else None
+        return await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name, remains=remains)
 
     async def _force(self, shoot: Object) -> Result:
         """Delete by force, regardless of the state of Seed and garden, which is not needed for that."""
@@ -292,6 +338,8 @@ class Reconciler:
             await made.clean_up()
             await settle(operation)
             await operation.waiting_skipped()
+        if kind == operations.RESTORE:
+            await migration.forget_progress(self.seed.client, shoot)
         return operation.has_changed
 
     async def operation(
@@ -300,7 +348,8 @@ class Reconciler:
         """Args: shoot: with the started operation. made: its Secrets. Raises ReconcileError, KubeError."""
         namespace = text(at(shoot, "status", "technicalID"))
         # The other operations create it if necessary.
-        lives = kind not in _LEAVES or await seed_objects.lives(self.seed.client, namespace)
+        place = await seed_objects.living(self.seed.client, namespace) if kind in _LEAVES else None
+        lives = kind not in _LEAVES or place is not None
         own, is_restored = self._own_seed(), kind == operations.RESTORE
         return ShootOperation(
             config=self.config,
@@ -312,7 +361,7 @@ class Reconciler:
             garden_identity=self.garden_identity,
             internal=around.internal,
             external=around.external,
-            gateway=self._gateway(kind, around),
+            gateway=self._gateway(shoot, kind, around),
             profile=around.profile,
             registrations={name.name: each for name, each in self.registrations.items()},
             seed=self.seed,
@@ -329,6 +378,7 @@ class Reconciler:
             autoscaled=await self.seed.discovery.is_served(VERTICAL_POD_AUTOSCALERS),
             namespace_lives=lives,
             cleans_up=lives and kind in _LEAVES and await seed_objects.has_api_server(self.seed.client, namespace),
+            leaving=annotations(place or {}).get(keys.SHOOT_LEAVING, ""),
             copies_backups=is_restored
             and await backup.copies(self.garden.client, self.seed.client, shoot, bucket=uid(own)),
             state=(await saved(self.garden.client, key(shoot))).whole if is_restored else {},
@@ -376,6 +426,9 @@ class Reconciler:
 
     async def _not_initialized(self, shoot: Object, kind: str, error: Exception) -> None:
         reported, codes, now = refusal_of(error), status.codes_of(error), self.clock()
+        if kind == operations.MIGRATE and is_settled(shoot):
+            await self._try_to_write(shoot, lambda present: {**present, **status.waiting(shoot, reported, now=now)})
+            return
         await self._try_to_write(shoot, lambda present: status.not_initialized(present, kind, reported, codes, now=now))
 
     async def _fail(self, shoot: Object, kind: str, error: Exception) -> bool:
@@ -415,16 +468,27 @@ class Reconciler:
         Raises:
             ReconcileError: the Shoot can't leave now.
         """
-        problem = await self.departures.problem(shoot)
+        problem = await self.departures.problem(shoot) or await self._problem_elsewhere(shoot)
         if not problem:
             return
         error = ReconcileError(problem)
         self.recorder.event(shoot, "Warning", _EVENTS[operations.MIGRATE][2], problem)
-        if moving.has_begun(shoot):
+        if not is_settled(shoot):
             await self._fail(shoot, operations.MIGRATE, error)
         else:
             await self.statuses.write(shoot, status.waiting(shoot, problem, now=self.clock()))
         raise error
+
+    async def _problem_elsewhere(self, shoot: Object) -> str:
+        """Reason why the destination could not restore the Shoot; empty if there is none, or the move has begun."""
+        if not is_settled(shoot):
+            return ""
+        try:
+            project = await surroundings.project_of(self.garden.client, shoot)
+            await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
+        except (NotFound, ReconcileError, DomainError) as error:
+            return f"the Shoot can't move, since it could not be restored: {error}"
+        return ""
 
     async def _left(self, shoot: Object) -> Result:
         technical_id = text(at(shoot, "status", "technicalID"))
@@ -457,7 +521,7 @@ class Reconciler:
 
     # --- helpers
 
-    def _gateway(self, kind: str, around: Surroundings) -> Gateway | None:
+    def _gateway(self, shoot: Object, kind: str, around: Surroundings) -> Gateway | None:
         """Gateway of the API server; None if the seed has none.
 
         Raises:
@@ -465,7 +529,7 @@ class Reconciler:
         """
         if not self.config.has_gateways:
             return None
-        find = gateways.of_leaving_shoot if kind in _LEAVES else gateways.of_shoot
+        find = gateways.of_leaving_shoot if _leaves(shoot, kind) else gateways.of_shoot
         return find(self.config, around.exposure_class)
 
     def _own_seed(self) -> Object:
@@ -491,6 +555,11 @@ class Reconciler:
 
 def _is_forced(obj: Object) -> bool:
     return is_truthy(annotations(obj).get(keys.CONFIRM_FORCE_DELETION))
+
+
+def _leaves(shoot: Object, kind: str) -> bool:
+    """Whether the Shoot is to leave the seed, now or later: then it needs nothing that only a creation needs."""
+    return kind in _LEAVES or is_deleting(shoot)
 
 
 def _may_exist(shoot: Object) -> bool:

@@ -1,15 +1,15 @@
 """State of the seed before an operation, read from its API server."""
 
 from components import kube_apiserver
-from kube.objects import Key, is_deleting
+from kube.objects import Key, Object, is_deleting
 from kube.resources import DEPLOYMENTS, NAMESPACES
 from kube.runtime.client import Client
 
 
-async def lives(seed: Client, namespace: str) -> bool:
-    """Whether a namespace exists and is not being deleted."""
+async def living(seed: Client, namespace: str) -> Object | None:
+    """A namespace; None if it does not exist, or is being deleted."""
     live = await seed.find(NAMESPACES, namespace)
-    return live is not None and not is_deleting(live)
+    return None if live is None or is_deleting(live) else live
 
 
 async def has_api_server(seed: Client, namespace: str) -> bool:

@@ -1,7 +1,7 @@
 """Conditions that skip tasks of a Shoot."""
 
 from agent.gardenlet.flow.unit import any_of
-from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE, ShootOperation
 from gardener.garden import shoots
 from kube.objects import spec
 
@@ -48,6 +48,15 @@ def not_restored(operation: ShootOperation) -> bool:
 
 def no_clean_up(operation: ShootOperation) -> bool:
     return not operation.cleans_up
+
+
+def no_namespace(operation: ShootOperation) -> bool:
+    return not operation.namespace_lives
+
+
+def no_control_plane(operation: ShootOperation) -> bool:
+    """Whether an earlier attempt has begun to delete the ControlPlane, so that nothing needs it any more."""
+    return operation.leaving == LEAVING_CONTROL_PLANE
 
 
 asleep_or_no_waiting = any_of(asleep, no_waiting)

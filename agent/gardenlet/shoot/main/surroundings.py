@@ -1,22 +1,28 @@
 """Inputs from the garden for an operation on a Shoot, read before it begins.
 
-Missing inputs are an error of the Shoot, reported before anything is changed. An overloaded garden never makes an
-operation fail for good.
+Missing inputs are an error of the Shoot, reported before anything is changed. A Shoot that leaves the seed does without
+them, see `remains`. An overloaded garden never makes an operation fail for good.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
+from agent.gardenlet.shoot.main.remains import Remains
 from agent.gardenlet.shoot.main.rules import domains
 from agent.gardenlet.shoot.main.rules.domains import DomainError, Served
 from gardener.api.garden import EXPOSURE_CLASSES, PROJECTS
 from gardener.garden.profiles import offered, profile_of
 from gardener.garden.seeds import namespace_of
 from gardener.keys import PROJECT_NAME, ROLE
-from kube.errors import NotFound
+from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key, labels, metadata, spec, text
 from kube.resources import NAMESPACES, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +39,40 @@ class Surroundings:
     exposure_class: Object | None
 
 
-async def read(garden: Client, shoot: Object, *, project: str, seed: str) -> Surroundings:
-    """Args: project: its name. seed: name of the own Seed. Raises DomainError, KubeError."""
-    profile = await _profile(garden, shoot)
+async def read(
+    garden: Client, shoot: Object, *, project: str, seed: str, remains: Remains | None = None
+) -> Surroundings:
+    """Read the inputs, from `remains` if they are gone. Raises DomainError, KubeError.
+
+    Args: project: its name. seed: name of the own Seed. remains: None: all inputs are needed.
+    """
     secrets = await garden.list(SECRETS, Selection(namespace=namespace_of(seed), label_selector=ROLE))
+    name = key(shoot).name
+
+    async def internal() -> Served:
+        return domains.internal(secrets, shoot=name, project=project)
+
+    if remains is None:
+        return Surroundings(
+            profile=await _profile(garden, shoot),
+            internal=await internal(),
+            external=await _external(garden, shoot, secrets),
+            exposure_class=await _exposure_class(garden, shoot),
+        )
     return Surroundings(
-        profile=profile,
-        internal=domains.internal(secrets, shoot=key(shoot).name, project=project),
-        external=await _external(garden, shoot, secrets),
-        exposure_class=await _exposure_class(garden, shoot),
+        profile=await _or_remains(_profile(garden, shoot), remains.profile),
+        internal=await _or_remains(internal(), partial(remains.internal, project)),
+        external=await _or_remains(_external(garden, shoot, secrets), remains.external),
+        exposure_class=await _or_remains(_exposure_class(garden, shoot), remains.exposure_class),
     )
+
+
+async def _or_remains(reading: Awaitable[T], remains: Callable[[], Awaitable[T]]) -> T:
+    """Result of reading from the garden, or of the second function if the garden lacks it."""
+    try:
+        return await reading
+    except (DomainError, Forbidden, NotFound):
+        return await remains()
 
 
 async def project_of(garden: Client, shoot: Object) -> str:

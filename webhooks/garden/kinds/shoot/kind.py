@@ -92,7 +92,7 @@ SHOOT = Kind(
             lifetime.lifetime_of_new,
         ),
         changes=(
-            metadata.frozen_in_deletion,
+            seed.frozen_in_deletion,
             kubernetes.version_changes,
             maintenance.hibernation_changes,
             maintenance.hibernation_stays,
@@ -109,7 +109,7 @@ SHOOT = Kind(
     rights=(seed.binding_right, references.reading_rights),
     limits=(seed.capacity,),
     contents=(files.contents,),
-    deletions=(deletion.confirmed, lifetime.by_two_people, seed.moving, references.still_seed),
+    deletions=(deletion.confirmed, lifetime.by_two_people, references.still_seed),
     deprecations=(settings.deprecated,),
     warnings=(profile.expired, maintenance.schedule_warnings),
     reads=(

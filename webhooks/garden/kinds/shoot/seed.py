@@ -9,7 +9,7 @@ from typing import Any
 from gardener import keys
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.scheduling import allocatable_shoots, taints_of, tolerates
-from gardener.garden.shoots import last_operation, selectors_of_users
+from gardener.garden.shoots import is_settled, last_operation, obstacle_to_move, selectors_of_users
 from kube.objects import (
     Key,
     Object,
@@ -27,6 +27,7 @@ from kube.objects import (
 )
 from kube.paths import at, mapping_at
 from kube.validation import forbidden
+from webhooks.garden.common import metadata as metadata_rules
 from webhooks.garden.common.findings import Denial, Finding
 from webhooks.garden.common.references import exists
 from webhooks.garden.common.write import Limit, Right, Write
@@ -39,7 +40,13 @@ _ZONES_OF_HA = 3
 
 
 def _is_bound_anew(write: Write) -> bool:
-    return write.spec.get("seedName") not in {None, "", write.old_spec.get("seedName")}
+    return write.spec.get("seedName") not in {None, "", write.old_spec.get("seedName")} and not is_return(write)
+
+
+def is_return(write: Write) -> bool:
+    """Whether the change takes a move back: the Shoot stays on the Seed that has it, or returns there."""
+    present = text(status(write.old).get("seedName"))
+    return bool(present) and seed_name(write.old) != present == text(write.spec.get("seedName"))
 
 
 def seed_errors(write: Write) -> Iterator[Finding]:
@@ -132,8 +139,10 @@ def seed_changes(write: Write) -> Iterator[Finding]:
     if before and not now:
         yield Denial(f"{SEED_NAME} is already set to '{before}' and cannot be changed to 'nil'", SEED_NAME)
     if now and before != now:
-        if before:
+        if before and not is_return(write):
             yield from _backups(write, before, now)
+            if obstacle := _obstacle(write):
+                yield Denial(f"cannot change {SEED_NAME} of shoot '{write.name}': {obstacle}", SEED_NAME)
         if _changes_more(write, is_move=bool(before)):
             yield Denial(f"nothing else in spec may change together with {SEED_NAME}", SEED_NAME)
     yield from _frozen(write)
@@ -145,6 +154,12 @@ def _backups(write: Write, before: str, now: str) -> Iterator[Finding]:
         if seed is not None and not spec(seed).get("backup"):
             text_ = f'cannot change seed name because backup is not configured for {which} "{name}"'
             yield Denial(text_, SEED_NAME)
+
+
+def _obstacle(write: Write) -> str:
+    """Reason why no move can begin. One that is under way may change its destination."""
+    is_moving = not status(write.old).get("seedName") or not is_settled(write.old)
+    return "" if is_moving else obstacle_to_move(write.old)
 
 
 def _changes_more(write: Write, *, is_move: bool) -> bool:
@@ -164,6 +179,12 @@ def _holds(new: Any, old: Any) -> bool:
 
 def _without_seed(shoot_spec: Object) -> Object:
     return {**shoot_spec, "seedName": None}
+
+
+def frozen_in_deletion(write: Write) -> Iterator[Finding]:
+    """Rule for `changes`: the spec is immutable in deletion, but a move that hinders it can be taken back."""
+    if not is_return(write) or _changes_more(write, is_move=True):
+        yield from metadata_rules.frozen_in_deletion(write)
 
 
 def is_frozen(write: Write) -> bool:
@@ -196,16 +217,6 @@ def _moving(shoot: Object) -> str | None:
     if kind == "Migrate" or (kind == "Restore" and state != "Succeeded"):
         return f"cannot change shoot spec during {kind} operation that is in state {state}"
     return None
-
-
-def moving(write: Write) -> Iterator[Finding]:
-    """Rule for `deletions`."""
-    kind, state = (text(last_operation(write.new).get(field)) for field in ("type", "state"))
-    wanted, actual = seed_name(write.new), text(status(write.new).get("seedName"))
-    if kind == "Migrate" or (kind == "Restore" and state != "Succeeded") or (wanted and actual and wanted != actual):
-        yield Denial(
-            f"cannot delete shoot '{write.name}' while its control plane moves to another seed ({kind} {state})"
-        )
 
 
 def annotation_changes(write: Write) -> Iterator[Finding]:

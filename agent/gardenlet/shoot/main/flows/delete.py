@@ -13,12 +13,13 @@ from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.results import EXTENSIONS_AFTER, EXTENSIONS_BEFORE
 from agent.gardenlet.shoot.main.rules.extensions import Stage
+from agent.gardenlet.shoot.main.skipping import no_control_plane
 from agent.gardenlet.shoot.main.tasks import cleanup, destruction, etcd, exposure, foundation
 from components import kube_apiserver, kube_controller_manager
 from components.resource_manager import shoot as resource_manager
 
 _TASKS = tasks_of(
-    *woken("credentials", after={"credentials": ["namespace"]}),
+    workers.CREDENTIALS,
     *woken(
         *("namespace", "identity", "secrets", "referenced", "service", "address"),
         *("names-at-gateway", "advertised", "internal-name", "etcd", "etcd-ready", "api-server"),
@@ -37,6 +38,7 @@ _TASKS = tasks_of(
             "api-server-ready": "Waiting until Kubernetes API server reports readiness",
             "controller-manager-ready": "Waiting until kube-controller-manager is active",
         },
+        unless=dict.fromkeys(("control-plane", "control-plane-ready"), no_control_plane),
     ),
     # --- user objects in the cluster
     *cleanup.TASKS,

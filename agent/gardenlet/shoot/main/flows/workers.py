@@ -5,7 +5,7 @@ from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.flows import extensions, not_built
 from agent.gardenlet.shoot.main.flows.components import Entry, removes, stops, tasks_of
 from agent.gardenlet.shoot.main.rules.extensions import Stage
-from agent.gardenlet.shoot.main.skipping import asleep_or_no_waiting, no_clean_up, no_tunnels, workerless
+from agent.gardenlet.shoot.main.skipping import asleep_or_no_waiting, no_clean_up, no_namespace, no_tunnels, workerless
 from agent.gardenlet.shoot.main.tasks import infrastructure, workers
 from components import machine_controllers
 from components.registry import ON_NODES
@@ -50,9 +50,17 @@ BEFORE_SLEEP = (
 # --- deletion
 
 
+CREDENTIALS = Task(
+    "credentials",
+    "Deploying cloud provider account secret",
+    infrastructure.credentials,
+    after=["namespace"],
+    unless=any_of(workerless, no_namespace),
+)
+"""Repeated in each attempt, since extensions may wait for corrected credentials."""
 MACHINES_GONE = [
     removes(machine_controllers.AUTOSCALER, ["controller-manager-ready"], no_clean_up),
-    infrastructure.NETWORK.unit.gone(["workloads"]),
+    infrastructure.NETWORK.unit.gone(["workloads", "credentials"]),
     *workers.MACHINES_GO.tasks(),
     workers.SYSTEMS.unit.gone(["worker-gone"], verb="Deleting"),
 ]

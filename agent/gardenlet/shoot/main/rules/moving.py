@@ -1,12 +1,14 @@
 """Preconditions of moving a Shoot to another Seed: pure.
 
 A move that has not begun may be revoked, and a deletion precedes it. Therefore obstacles are detected before it begins,
-and until then the last operation stays unchanged.
+and until then the last operation stays unchanged. A move that has begun can be taken back, too, see `after_return`.
 """
+
+from enum import Enum
 
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from gardener import conditions, operations
-from gardener.garden.shoots import last_operation, operation_of, responsible_seed
+from gardener.garden.shoots import is_settled, is_to_move, last_operation, operation_of
 from gardener.health.checks.rule import outdated, required_condition
 from kube.objects import Object, is_deleting, key, mapping, spec, text
 from kube.paths import at
@@ -25,15 +27,31 @@ def has_begun(shoot: Object) -> bool:
     return last_operation(shoot).get("type") == operations.MIGRATE
 
 
-def is_settled(shoot: Object) -> bool:
-    """Whether the Shoot is complete on its Seed: it has not begun to leave, and any restoration has succeeded."""
-    last = last_operation(shoot)
-    is_arriving = last.get("type") == operations.RESTORE and last.get("state") != operations.SUCCEEDED
-    return not (is_arriving or has_begun(shoot))
+def was_taken_back(shoot: Object) -> bool:
+    """Whether a move has begun that the user does not want any more."""
+    return operation_of(shoot) == operations.MIGRATE and not is_to_move(shoot)
 
 
-def is_to_move(shoot: Object) -> bool:
-    return text(spec(shoot).get("seedName")) != responsible_seed(shoot)
+class Progress(Enum):
+    """Part of a migration that has begun; recorded in the namespace, since deleted objects leave no trace."""
+
+    NOTHING = ""
+    """The control plane was woken, nothing else."""
+    EXTENSIONS = "extensions"
+    """Extensions release their resources; all objects are still there."""
+    OBJECTS = "objects"
+    """Objects are deleted, after the state was saved."""
+
+
+def after_return(shoot: Object, progress: Progress) -> str:
+    """Type of the operation on a Shoot that `was_taken_back`: the shortest way to a complete control plane."""
+    match progress:
+        case Progress.NOTHING:
+            return operations.DELETE if is_deleting(shoot) else operations.RECONCILE
+        case Progress.EXTENSIONS:
+            return operations.RESTORE
+        case Progress.OBJECTS:
+            return operations.MIGRATE
 
 
 def destination(shoot: Object) -> str:

@@ -9,19 +9,16 @@ from kube.objects import Object, spec
 
 def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
     """Reason why an operation can't be carried out; empty if it can. Args: kind: of operation."""
-    if kind != DELETE:
+    if kind not in {DELETE, MIGRATE}:
         for field, image in (
             ("resourceManager", config.images.resource_manager),
             ("kubernetes", config.images.kubernetes),
         ):
             if not image:
                 return f"images.{field} is not set in the configuration of the gardenlet; set it"
-    if workers(spec(shoot)) and kind in {MIGRATE, RESTORE}:
-        return (
-            "moving Shoots with workers between seeds is not supported; set spec.seedName to the Seed of "
-            "status.seedName"
-        )
-    if workers(spec(shoot)) and kind != DELETE:
+    if workers(spec(shoot)) and kind == RESTORE:
+        return "moving Shoots with workers between seeds is not supported; set spec.seedName to the previous Seed"
+    if workers(spec(shoot)) and kind not in {DELETE, MIGRATE}:
         missing = [each for each in images_of_workers(config.omit.shoots) if not config.images.workers.get(each)]
         if missing:
             return f"images.workers in the configuration of the gardenlet lacks {', '.join(missing)}; add them"

@@ -3,6 +3,7 @@
 The first matching rule applies:
 
     failed for good, or ignored     nothing; its Cluster object is kept up to date
+    waits for its window            in its window, also after failures: see `_waits_for_window`
     another operation               now
     due work                        now
     not confined                    now, and again after each sync period
@@ -21,7 +22,7 @@ from enum import Enum
 from config.gardenlet.controllers import Shoot as Settings
 from gardener import keys, operations
 from gardener.garden.maintenance.schedule import Uniform, current, seconds_left, seconds_until_next
-from gardener.garden.shoots import has_failed, last_operation, operation_of
+from gardener.garden.shoots import has_failed, is_confined, is_current, last_operation, operation_of
 from kube.clock import parse_duration, time_or_none
 from kube.objects import Object, annotations, is_truthy, key, spec, text
 from kube.paths import at
@@ -53,13 +54,18 @@ class Timing:
     def due(self, shoot: Object, now: datetime) -> Due:
         if self._has_failed(shoot) or self._is_ignored(shoot):
             return Due.CLUSTER_ONLY
+        if self._waits_for_window(shoot):
+            return Due.NOW if current(shoot, now) is not None else Due.LATER
         if not self._is_up_to_date(shoot) or not self._is_confined(shoot):
             return Due.NOW
         return Due.NOW if self._is_due_in_window(shoot, now) else Due.LATER
 
     def first_delay(self, shoot: Object, now: datetime) -> float:
         """Seconds until the first reconciliation of a Shoot that was just listed."""
-        if self.due(shoot, now) is Due.CLUSTER_ONLY or not self._is_up_to_date(shoot) or not self._is_confined(shoot):
+        due = self.due(shoot, now)
+        if due is Due.LATER:
+            return seconds_until_next(shoot, now, self.uniform)
+        if due is Due.CLUSTER_ONLY or not self._is_up_to_date(shoot) or not self._is_confined(shoot):
             return 0.0
         if self._is_due_in_window(shoot, now):
             return seconds_left(shoot, now, self.uniform)
@@ -99,11 +105,17 @@ class Timing:
         has_succeeded = last_operation(shoot).get("state") == operations.SUCCEEDED
         return has_succeeded and operation_of(shoot) == operations.RECONCILE and not self.is_asked(shoot)
 
+    def _waits_for_window(self, shoot: Object) -> bool:
+        """Whether the spec was changed after an operation that has not succeeded, and confines its changes.
+
+        An attempt to complete that operation would apply the change, too.
+        """
+        if operation_of(shoot) != operations.RECONCILE or not is_confined(shoot) or self._is_up_to_date(shoot):
+            return False
+        return not is_current(shoot) and not self.is_asked(shoot)
+
     def _is_confined(self, shoot: Object) -> bool:
-        return (
-            self.settings.reconcile_in_maintenance_only
-            or at(spec(shoot), "maintenance", "confineSpecUpdateRollout") is True
-        )
+        return self.settings.reconcile_in_maintenance_only or is_confined(shoot)
 
     def _is_due_in_window(self, shoot: Object, now: datetime) -> bool:
         occurrence = current(shoot, now)

@@ -24,8 +24,9 @@ from kube.paths import at
 from kube.resources import SECRETS, Resource
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
+from kube.runtime.waiting import NotInTimeError
 
-_SECONDS, _COPY_SECONDS, _GONE_SECONDS = 600.0, 900.0, 120.0
+_SECONDS, _COPY_SECONDS, _GONE_SECONDS, _SOURCE_SECONDS = 600.0, 900.0, 120.0, 30.0
 
 
 async def copies(garden: Client, seed: Client, shoot: Object, *, bucket: str) -> bool:
@@ -210,20 +211,24 @@ def _copy(operation: ShootOperation) -> Key:
 async def destroy_source_entry(operation: ShootOperation) -> None:
     """Delete the source entry with the backups in the previous bucket, once etcd runs with the copy.
 
-    Raises: NotInTimeError, KubeError.
+    A bucket may keep its objects for a time. The Shoot does not wait for that: the controller of BackupEntries
+    completes the deletion.
+
+    Raises: KubeError.
     """
     source = await _source(operation.garden.client, operation.shoot)
     if source is None:
         return
     await _confirm_and_delete(operation.garden.client, BACKUP_ENTRIES, source)
-    await _until_source_is_gone(operation, source)
+    with suppress(NotInTimeError):
+        await _until_source_is_gone(operation, source, seconds=_SOURCE_SECONDS)
     secret = f"source-{etcd.BACKUP_SECRET}"
     await operation.seed.client.delete_if_exists(SECRETS, Key(operation.technical_id, secret))
 
 
-async def _until_source_is_gone(operation: ShootOperation, source: Object) -> None:
+async def _until_source_is_gone(operation: ShootOperation, source: Object, *, seconds: float = _SECONDS) -> None:
     await operation.garden_waiting.until_gone(
-        BACKUP_ENTRIES, key(source), seconds=_SECONDS, expected_uid=uid(source), report=waits_for
+        BACKUP_ENTRIES, key(source), seconds=seconds, expected_uid=uid(source), report=waits_for
     )
 
 

@@ -81,6 +81,8 @@ async def _store(operation: ShootOperation) -> Store | None:
         secret = await operation.seed.client.get(SECRETS, Key(operation.technical_id, etcd.BACKUP_SECRET))
         bucket = base64.b64decode(string_map(secret.get("data"))[_BUCKET]).decode()
     except NotFound as error:
+        if operation.is_going:
+            return None  # what is written from now on needs no backups
         raise ReconcileError(
             f"Secret {where}, which the extension of the BackupEntry creates, does not exist: {error}"
         ) from error

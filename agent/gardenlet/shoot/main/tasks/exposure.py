@@ -123,8 +123,9 @@ def issuer(operation: ShootOperation) -> str:
 
 
 async def name(operation: ShootOperation, role: str) -> None:
-    """Reconcile a DNSRecord; it stays unchanged while there is no address. Raises ExtensionError, KubeError."""
-    if (served := _served(operation, role)) is None or not operation.results[ADDRESS].host:
+    """Reconcile a DNSRecord; without address or provider, it stays unchanged. Raises ExtensionError, KubeError."""
+    served = _served(operation, role)
+    if served is None or not served.provider or not operation.results[ADDRESS].host:
         return
     values = _values(operation, role, served)
     await operation.deploy(_SECRET.format(role), [dns_records.secret(values)])
@@ -158,7 +159,8 @@ async def remove_name(operation: ShootOperation, role: str) -> None:
     live = await operation.seed.client.find(DNS_RECORDS, place)
     if live is None:
         return
-    if (served := _served(operation, role)) is not None and operation.namespace_lives:
+    served = _served(operation, role)
+    if served is not None and served.provider and operation.namespace_lives:
         await operation.deploy(_SECRET.format(role), [dns_records.secret(_values(operation, role, served))])
     await operation.extensions.delete(DNS_RECORD, place, live=live)
     await operation.extensions.wait_until_gone(DNS_RECORD, place, expected_uid=uid(live))

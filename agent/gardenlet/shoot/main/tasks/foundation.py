@@ -246,7 +246,12 @@ async def client_authority(operation: ShootOperation) -> None:
 
 
 async def publish(operation: ShootOperation, *objects: Object) -> None:
-    """Publish objects to users in the garden; up-to-date ones are not written. Raises KubeError, ReconcileError."""
+    """Publish objects to users in the garden; up-to-date ones are not written. Raises KubeError, ReconcileError.
+
+    A Shoot that is being deleted publishes nothing: its namespace in the garden may be terminating.
+    """
+    if operation.is_going:
+        return
     for each in objects:
         await _publish_one(operation, _KINDS[text(each.get("kind"))], each)
 
@@ -272,7 +277,7 @@ def _changes(wanted: Object, live: Object) -> Object | None:
 
 
 async def referenced(operation: ShootOperation) -> None:
-    """Copy referenced resources from the garden.
+    """Copy referenced resources from the garden; a Shoot that is being deleted keeps the copies of missing ones.
 
     Raises:
         ReconcileError: a resource is missing.
@@ -283,9 +288,13 @@ async def referenced(operation: ShootOperation) -> None:
         try:
             found.append(await operation.garden.client.get(resource, Key(namespace, name)))
         except NotFound as error:
-            raise ReconcileError(
-                f"the Shoot refers to {resource.kind} {name}, which does not exist: {error}"
-            ) from error
+            if not operation.is_going:
+                raise ReconcileError(
+                    f"the Shoot refers to {resource.kind} {name}, which does not exist: {error}"
+                ) from error
+            copy = Key(operation.technical_id, referenced_resources.name_of_copy(name))
+            if (kept := await operation.seed.client.find(resource, copy)) is not None:
+                found.append({**resource.type_meta, **kept, "metadata": {"name": name}})
     await operation.deploy(referenced_resources.NAME, referenced_resources.objects(operation.technical_id, found))
 
 

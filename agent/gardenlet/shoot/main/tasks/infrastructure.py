@@ -10,9 +10,9 @@ from agent.gardenlet.flow.graph import ONCE, Task
 from agent.gardenlet.flow.run import waits_for
 from agent.gardenlet.flow.unit import Unit, any_of
 from agent.gardenlet.shoot.main import bastions
-from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE, ShootOperation
 from agent.gardenlet.shoot.main.skipping import uses_ssh, workerless
-from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, remove_stale
+from agent.gardenlet.shoot.main.tasks.requests import Requests, deploy, remove, remove_stale
 from components import container_runtimes, identity_credentials, results, shoot_infrastructure
 from components.results import Results
 from components.secrets import tables
@@ -22,6 +22,7 @@ from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import CREDENTIALS_BINDINGS, SECRET_BINDINGS, WORKLOAD_IDENTITIES
 from gardener.garden.shoots import has_ssh, last_operation
 from kube.apply.shared_objects import ensure
+from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key, mapping, spec, string_map, text
 from kube.resources import SECRETS
 
@@ -32,13 +33,18 @@ _TOKEN_SECONDS = 120.0
 
 
 async def credentials(operation: ShootOperation) -> None:
-    """Deploy the provider credentials.
+    """Deploy the provider credentials; a Shoot that is being deleted keeps those in the seed if it has no others.
 
     Raises:
         NotInTimeError: the wait timed out.
         ComponentError: the objects could not be written or removed.
     """
-    found = await _credentials(operation)
+    try:
+        found = await _credentials(operation)
+    except (Forbidden, NotFound):
+        if operation.is_going:
+            return  # an extension that needs what is missing reports that
+        raise
     if found is not None and found.get("kind") == WORKLOAD_IDENTITIES.kind:
         await _credentials_by_tokens(operation, found)
         return
@@ -107,6 +113,15 @@ def _runtimes(operation: ShootOperation) -> Iterator[Object]:
     return container_runtimes.objects(operation.shoot, operation.technical_id)
 
 
+async def destroy_control_plane(operation: ShootOperation) -> None:
+    """Delete the ControlPlane, and wait until it is gone. Later attempts do not create it again.
+
+    Raises: ExtensionError, KubeError.
+    """
+    await operation.record_leaving(LEAVING_CONTROL_PLANE)
+    await remove(operation, CONTROL_PLANE)
+
+
 async def control_plane(operation: ShootOperation) -> None:
     """Write the ControlPlane, with the live Infrastructure if none was reconciled. Raises ReconcileError, KubeError."""
     if not operation.results[results.INFRASTRUCTURE]:
@@ -148,6 +163,7 @@ CONTROL_PLANE = Requests(
     reads=[results.INFRASTRUCTURE],
     destroyed="shoot control plane",
     deploys=control_plane,
+    removes=destroy_control_plane,
 )
 NETWORK = Requests(
     kind=kinds.NETWORK,

@@ -18,14 +18,15 @@ from agent.gardenlet.flow.unit import Unit, Wait
 from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
-from agent.gardenlet.shoot.main.rules.moving import destination, is_settled
+from agent.gardenlet.shoot.main.rules.moving import Progress, destination
 from agent.gardenlet.shoot.main.tasks import destruction, requests, snapshots
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from components import shoot_backup_entry
 from gardener import keys, operations
 from gardener.api.garden import BACKUP_ENTRIES, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.extension_contract import last_error, last_operation
+from gardener.extension_contract import is_migrated, last_error, last_operation
+from gardener.garden.shoots import is_settled
 from kube.errors import Forbidden, NotFound
 from kube.objects import (
     Key,
@@ -51,11 +52,42 @@ _MOVED = [each for each in kinds.OF_SHOOTS.values() if each is not kinds.DNS_REC
 """Kinds that migrate before the API server is deleted; DNS records follow after it."""
 
 
+# --- progress
+
+
+async def progress_of(seed: Cluster, shoot: Object) -> Progress:
+    """Progress of a migration. Another gardenlet, which records nothing, may have begun it. Raises KubeError."""
+    namespace = text(at(shoot, "status", "technicalID"))
+    place = await seed.client.find(NAMESPACES, namespace)
+    if place is None or is_deleting(place):
+        return Progress.OBJECTS
+    try:
+        recorded = Progress(annotations(place).get(keys.SHOOT_LEAVING, ""))
+    except ValueError:
+        recorded = Progress.NOTHING
+    if recorded is not Progress.NOTHING:
+        return recorded
+    for kind in _MOVED:
+        found = await seed.discovery.list_if_served(kind.resource, Selection(namespace=namespace))
+        if any(is_migrated(each) or annotations(each).get(keys.OPERATION) == keys.OPERATION_MIGRATE for each in found):
+            return Progress.OBJECTS
+    return Progress.NOTHING
+
+
+async def forget_progress(seed: Client, shoot: Object) -> None:
+    """Remove the record of a migration that was taken back. Raises KubeError."""
+    namespace = text(at(shoot, "status", "technicalID"))
+    place = await seed.find(NAMESPACES, namespace)
+    if place is not None and keys.SHOOT_LEAVING in annotations(place):
+        await seed.annotate(NAMESPACES, namespace, {keys.SHOOT_LEAVING: None})
+
+
 # --- objects in its cluster
 
 
 async def keep_objects(operation: ShootOperation) -> None:
     """Set all ManagedResources of the Shoot's cluster to keep their objects."""
+    await operation.record_leaving(Progress.OBJECTS.value)
     client = operation.seed.client
     for each in await _managed(operation):
         if spec(each).get("keepObjects") is not True:
@@ -150,6 +182,7 @@ async def migrate_extensions(operation: ShootOperation) -> None:
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
     """
+    await operation.record_leaving(Progress.EXTENSIONS.value)
     await asyncio.gather(*(_migrate(operation, kind) for kind in _MOVED))
 
 

@@ -31,6 +31,7 @@ class Requests:
     is_needed: whether to wait even if the user skips waiting, since later tasks use the response.
     deploys: writes the objects; None: `deploy`.
     waits: waits for responses; None: `wait`, or `wait_for_one`.
+    removes: deletes the objects, and returns when they are gone; None: `remove`.
     """
 
     kind: Kind
@@ -48,6 +49,7 @@ class Requests:
     destroyed: str = ""
     deploys: Run[ShootOperation] | None = None
     waits: Run[ShootOperation] | None = None
+    removes: Run[ShootOperation] | None = None
 
     def keys(self, operation: ShootOperation) -> list[Key]:
         names = [operation.name.name] if self.names is None else self.names(operation)
@@ -69,7 +71,7 @@ class Requests:
                 unless=None if self.is_needed else no_waiting,
                 provides=self.provides,
             ),
-            destroy=partial(remove, requests=self),
+            destroy=self.removes or partial(remove, requests=self),
             destroyed=self.destroyed,
         )
 
