@@ -21,8 +21,6 @@ _REMOTE = b"x-remote-"
 _FORWARDED = b"x-forwarded-for"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 _METHOD, _PATH = b":method", b":path"
-_MOST_PSEUDO = 4
-"""Fields of HTTP/2 that describe a request precede all others; further ones are rejected by API servers."""
 _NOT_SERVED = b"application/vnd.kubernetes.protobuf-of-custom-resources"
 """Unknown content type, which API servers answer with 415. Protobuf for a custom resource makes some of them panic."""
 
@@ -122,7 +120,7 @@ class Change:
 
     def block(self, fields: Fields) -> Fields:
         """Return the fields of a header block of HTTP/2: a request, or trailers, which have no path."""
-        pseudo = dict(fields[:_MOST_PSEUDO])
+        pseudo = {name: value for name, value in fields if name.startswith(b":")}
         if _PATH not in pseudo:
             return self.trailers(fields)
         method, path = pseudo.get(_METHOD, b"").decode("latin-1"), pseudo[_PATH].decode("latin-1")
