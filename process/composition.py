@@ -53,7 +53,11 @@ class Server(Component, Protocol):
     """A server whose address is bound before anything is started."""
 
     def bind(self) -> None:
-        """Raises OSError: the address is taken; the message names it."""
+        """Bind the address.
+
+        Raises:
+            OSError: the address is taken; the message names it.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

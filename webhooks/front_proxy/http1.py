@@ -98,7 +98,7 @@ async def _copy_body(source: Stream, target: Stream, body: rules.Body) -> None:
             if await source.exactly(len(_LINE)) != _LINE:
                 raise rules.Malformed("a chunk is invalid")
             await target.send(_LINE)
-        # Trailers say nothing to API servers, nor to their clients.
+        # API servers and their clients use no trailers.
         while await source.until(_LINE) != _LINE:
             pass
         await target.send(b"0\r\n\r\n")

@@ -11,7 +11,14 @@ from webhooks.tokens.front_proxies import FrontProxies, Trust, Users
 
 
 def parts(settings: Settings, *, certificates: str, grace_period: float, garden: Cluster) -> Parts:
-    """Args: certificates: directory with the serving certificate, if the settings name none."""
+    """Return the parts of a front proxy.
+
+    Args:
+        settings: its part of the configuration file.
+        certificates: directory with the serving certificate, if the settings name none.
+        grace_period: seconds that the program has to stop.
+        garden: cluster of the API server.
+    """
     proxies = FrontProxies(garden.client)
     shown = directory_of(settings.client_cert_dir) if settings.client_cert_dir else None
     certificate = ServingCertificate(

@@ -55,7 +55,8 @@ class FrontProxy:
     ) -> None:
         self._host, self._port, self._tls = host, port, tls
         self._proxies, self._upstream, self._linger, self._now = proxies, upstream, linger, now
-        self._most = most_connections(_MAX_CONNECTIONS)
+        # Each has another one to the API server.
+        self._most = most_connections(2 * _MAX_CONNECTIONS) // 2
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
@@ -148,7 +149,6 @@ class FrontProxy:
         change = Change(headers=_headers(published), identity=identity, address=str(address[0] if address else ""))
 
         def demand_current() -> None:
-            """Raises _Outdated."""
             replaced = self._proxies.published.users != published.users
             if identity is not None and (replaced or identity.until <= self._now()):
                 raise _Outdated

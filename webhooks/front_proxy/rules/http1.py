@@ -36,7 +36,7 @@ class Request:
 
     @property
     def upgrades(self) -> bool:
-        """Whether it asks for a stream that API servers offer: of exec, attach and port-forward."""
+        """Whether it requests a stream such as that of exec, attach and port-forward."""
         return b"upgrade" in _tokens(self.fields, b"connection") and any(
             value.lower().startswith(_UPGRADES) for value in _values(self.fields, b"upgrade")
         )
