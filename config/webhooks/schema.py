@@ -72,14 +72,14 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontProxy(HTTPServer):
-    server_cert_dir: Annotated[
-        str, setting("Directory with `tls.crt` and `tls.key` of the server; empty: that of the webhooks.")
-    ] = ""
+    server_cert_dir: Annotated[str, setting("Directory with `tls.crt` and `tls.key`; empty: that of the webhooks.")] = (
+        ""
+    )
     client_cert_dir: Annotated[
         str,
         setting(
-            "Directory with `tls.crt` and `tls.key`, a certificate by which the API server accepts users in headers "
-            "(`--requestheader-client-ca-file`). Empty: client certificates are not requested; clients need tokens."
+            "Directory with `tls.crt` and `tls.key`, signed by a CA of the API server's "
+            "`--requestheader-client-ca-file`. Empty: clients need tokens."
         ),
     ] = ""
 

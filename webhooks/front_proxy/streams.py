@@ -40,11 +40,7 @@ class Stream:
             raise TooLong from None
 
     def close(self) -> None:
-        """Discard what is not sent yet, if its receiver does not read it."""
-        if self.writer.transport.get_write_buffer_size() and self.writer.is_closing():
-            self.writer.transport.abort()
-        else:
-            self.writer.close()
+        self.writer.close()
 
 
 class TooLong(ValueError):

@@ -69,7 +69,7 @@ def test_the_end_of_a_response_is_known(method: str, lines: tuple[bytes, ...], b
     ("sent", "passed"),
     [
         ((b"Connection: X-Remote-User, keep-alive", b"Keep-Alive: 1"), ()),
-        ((b"Connection: close",), (b"Connection: close",)),
+        ((b"Connection: close",), ()),
         ((b"Connection: Upgrade", b"Upgrade: SPDY/3.1"), (b"Connection: Upgrade", b"Upgrade: SPDY/3.1")),
         ((b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c"), ()),
         ((b"Upgrade: websocket",), ()),

@@ -89,13 +89,12 @@ def response(head: bytes, *, method: str) -> Response:
 def head_of(wanted: Request, *, target: str, fields: Fields) -> bytes:
     """Return the head of a request with another target and other fields.
 
-    The API server gets `Connection` and `Upgrade` only as this proxy understands them.
+    The API server gets `Connection` and `Upgrade` only as this proxy understands them. It must not close its connection
+    after a response: uvloop loses the end of one that is larger than its buffers if the other side closes meanwhile.
     """
     kept = [(name, value) for name, value in fields if name.lower() not in {b"connection", b"upgrade", b"keep-alive"}]
     if wanted.upgrades:
         kept += [(b"Connection", b"Upgrade"), *((b"Upgrade", value) for value in _values(wanted.fields, b"upgrade"))]
-    elif wanted.closes:
-        kept.append((b"Connection", b"close"))
     lines = [f"{wanted.method} {target} HTTP/1.1".encode(), *(name + b": " + value for name, value in kept)]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
