@@ -35,9 +35,13 @@ async def relay(client: Stream, dial: Callable[[], Awaitable[Stream]], *, change
     Raises:
         Malformed: the client violates the protocol; its connection has to be closed.
     """
-    async with asyncio.timeout(_GREETING_SECONDS):
-        if (preface := await client.exactly(len(_PREFACE))) != _PREFACE:
-            raise Malformed("the client does not speak HTTP/2")
+    try:
+        async with asyncio.timeout(_GREETING_SECONDS):
+            preface = await client.exactly(len(_PREFACE))
+    except TimeoutError:
+        return
+    if preface != _PREFACE:
+        raise Malformed("the client does not speak HTTP/2")
     upstream = await dial()
     try:
         await upstream.send(preface)
