@@ -147,6 +147,14 @@ class Cluster:
         self._write_kubeconfig(path, token_credentials(self.token), url)
         return path
 
+    def front_proxy_certificate(self) -> Path:
+        """Return a directory with a certificate by which the API server believes headers that name users."""
+        path = self.state / components.FRONT_PROXY
+        path.mkdir(mode=0o700, exist_ok=True)
+        for kind in ("crt", "key"):
+            write_private(path / f"tls.{kind}", (self._files.pki / f"{components.FRONT_PROXY}.{kind}").read_bytes())
+        return path
+
     def authorize_by(self, url: str, ca: str) -> None:
         """Authorize gardenlets by a webhook from now on; the API server reloads its file soon.
 

@@ -49,6 +49,17 @@ class CacheUser(Protocol):
         """Release the stores."""
 
 
+class Server(Component, Protocol):
+    """A server whose address is bound before anything is started."""
+
+    def bind(self) -> None:
+        """Bind the address.
+
+        Raises:
+            OSError: the address is taken; the message names it.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Own parts of a program, in addition to the common ones. The sum of two is one process with both.
@@ -72,7 +83,7 @@ class Parts:
     ready: Sequence[Component] = ()
     metrics: Sequence[Collector] = ()
     pages: Mapping[str, Handler] = field(default_factory=dict)
-    serving: Sequence[HttpServer] = ()
+    serving: Sequence[Server] = ()
     work: Sequence[Component] = ()
 
     def __add__(self, other: Self) -> "Parts":

@@ -8,8 +8,8 @@ import contextlib
 import resource
 
 _ENOUGH = 65_536
-_PARTS = 8
-"""A server may take one part for its connections and one for TLS handshakes; no program has more than four servers."""
+_PARTS = 10
+"""A server may take one part for its connections and one for TLS handshakes; no program has more than five servers."""
 _FEWEST = 4
 
 

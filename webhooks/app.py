@@ -25,8 +25,12 @@ def resource_manager(base: Composition[ResourceManagerConfiguration]) -> Parts:
 
 
 def garden(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
-    webhooks = _serving(base.config, SharedListers(base.clusters["runtime"], base.clusters["garden"]))
-    return webhooks + _tokens(base) if base.config.server.tokens.port else webhooks
+    parts = _serving(base.config, SharedListers(base.clusters["runtime"], base.clusters["garden"]))
+    if base.config.server.tokens.port:
+        parts += _tokens(base)
+    if base.config.server.front_proxy.port:
+        parts += _front_proxy(base)
+    return parts
 
 
 def _tokens(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
@@ -38,6 +42,18 @@ def _tokens(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
         certificates=directory_of(config.server.webhooks.tls.server_cert_dir),
         grace_period=config.graceful_shutdown_timeout,
         runtime=base.clusters["runtime"],
+        garden=base.clusters["garden"],
+    )
+
+
+def _front_proxy(base: "Composition[GardenWebhooksConfiguration]") -> Parts:
+    from webhooks.front_proxy.parts import parts
+
+    server = base.config.server
+    return parts(
+        server.front_proxy,
+        certificates=server.webhooks.tls.server_cert_dir,
+        grace_period=base.config.graceful_shutdown_timeout,
         garden=base.clusters["garden"],
     )
 

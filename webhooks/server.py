@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import ClientConnectionResetError, web
 
@@ -273,7 +273,16 @@ def webhook_server(requests: Requests, *, host: str, port: int, tls: ssl.SSLCont
     )
 
 
-def serving_check(name: str, server: HttpServer) -> HealthCheck:
+class Serving(Protocol):
+    @property
+    def address(self) -> tuple[str, int]: ...
+
+    @property
+    def serving(self) -> bool:
+        """Whether it has started, and not begun to stop."""
+
+
+def serving_check(name: str, server: Serving) -> HealthCheck:
     """Return a check for TLS connections, dialled every few seconds at most. It fails at once when the server stops."""
 
     async def dial() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import os
 import ssl
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -73,18 +74,22 @@ class ServingCertificate:
         directory: holds `tls.crt`, the chain, and `tls.key`.
         clients: authorities of client certificates; None if clients need none. A client without certificate is
         connected nevertheless: some paths are public, see `webhooks.server`.
+        protocols: that the server speaks, as in ALPN.
     """
 
     name = "serving certificate"
 
-    def __init__(self, directory: Path, clients: Authorities | None = None) -> None:
+    def __init__(
+        self, directory: Path, clients: Authorities | None = None, *, protocols: Sequence[str] = ("http/1.1",)
+    ) -> None:
         self._directory = directory
         self._clients = clients
+        self._protocols = protocols
         self._tried: tuple[bytes, bytes, bytes] | None = None
         self._problem = ""
         self._current: ssl.SSLContext | None = None
         self._log = get_logger("certwatcher")
-        self.context = _server_context(asks_clients=clients is not None)
+        self.context = self._new_context()
         """Context for the server: gives every new connection the current pair."""
         self.context.sni_callback = self._choose
 
@@ -124,7 +129,8 @@ class ServingCertificate:
                 self._tried = certificate, key, clients
                 certwatcher_read_certificate_total.inc()
                 _check_pem(certificate, key, self._directory)
-                current = _loaded(self._directory, asks_clients=self._clients is not None)
+                current = self._new_context()
+                _load(current, self._directory)
                 if self._clients is not None and clients:
                     _trust(current, clients, str(self._clients))
                 self._current = current
@@ -134,6 +140,9 @@ class ServingCertificate:
         except CertificateError as error:
             self._log_problem(str(error))
         return self._current is not None
+
+    def _new_context(self) -> ssl.SSLContext:
+        return _server_context(self._protocols, asks_clients=self._clients is not None)
 
     def _note_expiry(self, certificate: bytes) -> None:
         certificate_expiry.clear()
@@ -168,16 +177,14 @@ def _check_pem(certificate: bytes, key: bytes, directory: Path) -> None:
             raise CertificateError(f"{directory / name} of {SETTING} holds no {kind.decode().lower()} in PEM format")
 
 
-def _loaded(directory: Path, *, asks_clients: bool) -> ssl.SSLContext:
-    """Return a context with the pair. If files change meanwhile and do not match, the next look notices it."""
-    context = _server_context(asks_clients=asks_clients)
+def _load(context: ssl.SSLContext, directory: Path) -> None:
+    """Load the pair. If files change meanwhile and do not match, the next look notices it."""
     try:
         # An empty password, so that OpenSSL does not prompt for one at the terminal if the key is encrypted.
         context.load_cert_chain(directory / CERTIFICATE, directory / KEY, password="")
     except (OSError, ValueError) as error:
         pair = f"{directory / CERTIFICATE} and {KEY} beside it"
         raise CertificateError(f"cannot use {pair} as certificate and key of {SETTING}: {_reason(error)}") from error
-    return context
 
 
 def _reason(error: Exception) -> str:
@@ -193,7 +200,7 @@ def _trust(context: ssl.SSLContext, authorities: bytes, origin: str) -> None:
         raise CertificateError(f"{origin} holds no certificates in PEM format") from error
 
 
-def _server_context(*, asks_clients: bool) -> ssl.SSLContext:
+def _server_context(protocols: Sequence[str], *, asks_clients: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if asks_clients:
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -204,5 +211,5 @@ def _server_context(*, asks_clients: bool) -> ssl.SSLContext:
     # The key of tickets is as old as the process, and would decrypt recordings. API servers keep none.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(protocols)
     return context

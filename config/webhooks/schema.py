@@ -70,6 +70,20 @@ class Webhooks:
     ] = field(default_factory=SeedAuthorizer)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontProxy(HTTPServer):
+    server_cert_dir: Annotated[str, setting("Directory with `tls.crt` and `tls.key`; empty: that of the webhooks.")] = (
+        ""
+    )
+    client_cert_dir: Annotated[
+        str,
+        setting(
+            "Directory with `tls.crt` and `tls.key`, signed by a CA of the API server's "
+            "`--requestheader-client-ca-file`. Empty: clients need tokens."
+        ),
+    ] = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _HTTPSServer:
     webhooks: Annotated[TLSServer, setting("HTTPS server of the webhooks.")] = field(
@@ -91,6 +105,10 @@ class Server(CommonServer, _HTTPSServer):
             "HTTPS server of [tokens](workload-identity.md), with the certificate of the webhooks. Port 0: disabled."
         ),
     ] = field(default_factory=HTTPServer)
+    front_proxy: Annotated[
+        FrontProxy,
+        setting("HTTPS server of the [front proxy](garden-clients.md) for Gardener's clients. Port 0: disabled."),
+    ] = field(default_factory=FrontProxy)
 
 
 @dataclass(frozen=True, kw_only=True)

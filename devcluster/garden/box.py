@@ -26,6 +26,7 @@ from kube.errors import ApiError, KubeError
 from kube.objects import Object
 from kube.resources import SUBJECT_ACCESS_REVIEWS
 from localprocesses.local import HOST, PATIENT, LocalProcessError, wait_until
+from localprocesses.pki import kubeconfig, token_credentials, write_private
 from localprocesses.ports import free_ports
 from process.configuration.component import Component
 from webhooks.authorizers.seed.webhook import PATH as AUTHORIZER_PATH
@@ -73,6 +74,7 @@ class GardenBox:
             self._wait_for(f"{obj['metadata']['name']} to be served", partial(self._is_served, obj))
         server.program.start()
         server.register()
+        server.write_kubeconfig()
         if self._cluster.api.raw("GET", objects.path(issuer := objects.issuer()))[0] != 200:
             self._apply(issuer)
         for obj in objects.tokens(server.tokens_port, server.ca()):
@@ -163,6 +165,11 @@ class GardenBox:
         wait_until(holds, what=what, within=_PATIENCE_SECONDS)
 
 
+def front_proxy_kubeconfig(cluster: Cluster) -> Path:
+    """Path of the administrator's kubeconfig for the front proxy of a garden."""
+    return cluster.state / "front-proxy.kubeconfig"
+
+
 def account_of(cluster: Cluster, name: str) -> Path:
     """Kubeconfig of a ServiceAccount in the namespace `garden`."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
@@ -177,9 +184,10 @@ class Admission:
     """The admission server, with certificates in Secrets of the garden, and in a directory of the cluster's."""
 
     def __init__(self, cluster: Cluster) -> None:
-        port, self.tokens_port = free_ports(2)
+        port, self.tokens_port, proxy_port = free_ports(3)
         self._cluster = cluster
         self.url = f"https://{HOST}:{port}"
+        self._proxy_url = f"https://{HOST}:{proxy_port}"
         self._certificates = cluster.state / "certificates"
         tls = {"serverCertDir": str(self._certificates), **cluster.webhook_clients}
         server = {"bindAddress": HOST, "port": port, "tls": tls}
@@ -191,7 +199,9 @@ class Admission:
         }
         account = account_of(cluster, ADMISSION_ACCOUNT)
         tokens = {"bindAddress": HOST, "port": self.tokens_port}
-        servers = {"webhooks": server, "tokens": tokens}
+        proxy_certificate = str(cluster.front_proxy_certificate())
+        proxy = {"bindAddress": HOST, "port": proxy_port, "clientCertDir": proxy_certificate}
+        servers = {"webhooks": server, "tokens": tokens, "frontProxy": proxy}
         self.program = Program(WEBHOOKS, cluster, config, servers=servers, kubeconfig=account)
 
     def make_certificates(self) -> None:
@@ -201,6 +211,12 @@ class Admission:
         """CA by which the API server verifies it, in base64."""
         secret = self._cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{_CA_SECRET}")
         return str(secret["data"]["bundle.crt"])
+
+    def write_kubeconfig(self) -> None:
+        """Write the administrator's kubeconfig for the front proxy."""
+        ca, user = base64.b64decode(self.ca()).decode(), token_credentials(self._cluster.token)
+        text = kubeconfig(name="garden", url=self._proxy_url, ca=ca, user=user)
+        write_private(front_proxy_kubeconfig(self._cluster), text.encode())
 
     def conversion(self) -> Object:
         """Webhook by which the API server converts objects to other versions."""

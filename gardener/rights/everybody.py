@@ -11,13 +11,20 @@ from kube.resources import Resource
 
 _CREATE = frozenset({"create"})
 _AUTHENTICATION = garden.AUTHENTICATION_API.partition("/")[0]
-TOKEN_SERVER: tuple[tuple[Resource, str], ...] = tuple(
-    (Resource(_AUTHENTICATION, "v1alpha1", kind.kind, kind.plural, namespaced=True), subresource)
-    for kind, subresource in (
-        (garden.SHOOTS, "adminkubeconfig"),
-        (garden.SHOOTS, "viewerkubeconfig"),
-        (garden.WORKLOAD_IDENTITIES, "token"),
-    )
+ISSUED: tuple[tuple[Resource, str], ...] = (
+    (garden.SHOOTS, "adminkubeconfig"),
+    (garden.SHOOTS, "viewerkubeconfig"),
+    (garden.WORKLOAD_IDENTITIES, "token"),
+)
+"""Subresources by which credentials are issued, in Gardener's own API server."""
+_LOGIN = Resource(_AUTHENTICATION, "v1alpha1", "Login", "login", namespaced=False)
+TOKEN_SERVER: tuple[tuple[Resource, str], ...] = (
+    *(
+        (Resource(_AUTHENTICATION, "v1alpha1", kind.kind, kind.plural, namespaced=True), subresource)
+        for kind, subresource in ISSUED
+    ),
+    # An API server takes the group in a path such as `.../login/apis/GROUP/...` for a subresource.
+    *((_LOGIN, group) for group in dict.fromkeys(kind.group for kind, _ in ISSUED)),
 )
 """Requests for the token server, which requires the right in the API group of the object."""
 

@@ -74,7 +74,7 @@ FLAGS_OF_OTHERS = {
     *("--certificate-identity-regexp", "--certificate-oidc-issuer"),  # cosign
     # kube-apiserver
     *("--admission-control-config-file", "--authorization-config", "--authorization-webhook-config-file"),
-    *("--proxy-client-cert-file", "--requestheader-client-ca-file"),
+    *("--proxy-client-cert-file", "--requestheader-allowed-names", "--requestheader-client-ca-file"),
     *("--build-arg", "--output", "--target"),  # docker
     *(
         "--clusterrole",

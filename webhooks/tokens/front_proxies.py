@@ -19,9 +19,12 @@ from kube.runtime.client import Client
 from process.logging import get_logger
 from webhooks.admission import User
 from webhooks.server import Clients
+from webhooks.tls import ServingCertificate
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 AUTHORITIES = "requestheader-client-ca-file"
+USERS = "client-ca-file"
+"""CAs of the API server's own clients."""
 _NAMES = "requestheader-allowed-names"
 _USER = "requestheader-username-headers"
 _GROUPS = "requestheader-group-headers"
@@ -37,6 +40,8 @@ class Published:
 
     authorities: bytes = b""
     """Authorities as PEM."""
+    users: bytes = b""
+    """Authorities of clients of the API server itself, as PEM."""
     clients: Clients = field(default_factory=partial(Clients, ()))
     user: tuple[str, ...] = ()
     """Names of headers, like the following ones."""
@@ -48,6 +53,7 @@ class Published:
 def parse(data: Mapping[str, object]) -> Published:
     return Published(
         authorities=text(data.get(AUTHORITIES)).encode(),
+        users=text(data.get(USERS)).encode(),
         clients=Clients(_listed(data.get(_NAMES))),
         user=_listed(data.get(_USER)),
         groups=_listed(data.get(_GROUPS)),
@@ -92,6 +98,10 @@ class FrontProxies:
     def __str__(self) -> str:
         return f"{AUTHORITIES} of ConfigMap {NAMESPACE}/{NAME} of the garden"
 
+    @property
+    def published(self) -> Published:
+        return self._published
+
     def authorities(self) -> bytes:
         return self._published.authorities
 
@@ -118,5 +128,38 @@ class FrontProxies:
         except KubeError as error:
             problem = str(error)
         if problem and problem != self._problem:
-            self._log.warning(f"Cannot issue tokens of WorkloadIdentities without {self}", error=problem)
+            self._log.warning(f"Cannot identify users without {self}", error=problem)
         self._problem = problem
+
+
+class Users:
+    """Authorities of the API server's own clients, as those of a server in front of it."""
+
+    def __init__(self, proxies: FrontProxies) -> None:
+        self._proxies = proxies
+
+    def __str__(self) -> str:
+        return f"{USERS} of ConfigMap {NAMESPACE}/{NAME} of the garden"
+
+    def authorities(self) -> bytes:
+        return self._proxies.published.users
+
+
+class Trust:
+    """Loads the certificate of a server after the authorities of its clients, which it needs."""
+
+    def __init__(self, name: str, proxies: FrontProxies, certificate: ServingCertificate) -> None:
+        self.name = name
+        self._proxies, self._certificate = proxies, certificate
+
+    async def start(self) -> None:
+        await self._proxies.look()
+        await self._certificate.start()
+
+    async def wait(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._proxies.follow())
+            tasks.create_task(self._certificate.wait())
+
+    async def stop(self) -> None:
+        pass

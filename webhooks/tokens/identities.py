@@ -21,9 +21,9 @@ from webhooks.admission import User
 from webhooks.garden.access import Access
 from webhooks.tokens.claims import ContextObject, InvalidRequest, claims, parse
 from webhooks.tokens.issuer import Issuers
+from webhooks.tokens.paths import TOKEN
 from webhooks.tokens.requests import Refused, demand_right, demand_type
 
-SUBRESOURCE: Final = "token"
 REQUEST: Final = {"apiVersion": f"{SECURITY_GROUP}/{WORKLOAD_IDENTITIES.version}", "kind": "TokenRequest"}
 
 
@@ -44,7 +44,7 @@ class IdentityTokens:
             CannotIssue: there is no usable key.
         """
         demand_type(body, REQUEST)
-        await demand_right(self.access, user, WORKLOAD_IDENTITIES, SUBRESOURCE, where)
+        await demand_right(self.access, user, WORKLOAD_IDENTITIES, TOKEN, where)
         try:
             wanted = parse(body)
         except InvalidRequest as error:

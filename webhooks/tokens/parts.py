@@ -1,6 +1,5 @@
 """Parts of the server of tokens."""
 
-import asyncio
 from pathlib import Path
 
 from process.clusters import Cluster
@@ -9,7 +8,7 @@ from process.configuration.blocks import HTTPServer
 from webhooks.garden.access import Access
 from webhooks.server import serving_check
 from webhooks.tls import ServingCertificate
-from webhooks.tokens.front_proxies import FrontProxies
+from webhooks.tokens.front_proxies import FrontProxies, Trust
 from webhooks.tokens.identities import IdentityTokens
 from webhooks.tokens.issuer import Issuers
 from webhooks.tokens.kubeconfigs import Kubeconfigs
@@ -29,26 +28,5 @@ def parts(address: HTTPServer, *, certificates: Path, grace_period: float, runti
         tls=certificate.context,
         grace_period=grace_period,
     )
-    trust = _Trust(proxies, certificate)
+    trust = Trust("trust of the token server", proxies, certificate)
     return Parts(checks=[serving_check("token-server", server)], ready=[trust], serving=[server])
-
-
-class _Trust:
-    """Loads the certificate after the authorities of the front proxies, which it needs."""
-
-    name = "trust of the token server"
-
-    def __init__(self, proxies: FrontProxies, certificate: ServingCertificate) -> None:
-        self._proxies, self._certificate = proxies, certificate
-
-    async def start(self) -> None:
-        await self._proxies.look()
-        await self._certificate.start()
-
-    async def wait(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._proxies.follow())
-            tasks.create_task(self._certificate.wait())
-
-    async def stop(self) -> None:
-        pass

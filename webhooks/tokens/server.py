@@ -2,6 +2,7 @@
 
 GET  /apis/authentication.gardener.cloud/v1alpha1
 POST /apis/authentication.gardener.cloud/v1alpha1/namespaces/NAMESPACE/workloadidentities/NAME/token
+POST /apis/authentication.gardener.cloud/v1alpha1/login/apis/..., the paths of Gardener's own API server
 GET  /.well-known/openid-configuration
 GET  /jwks
 """
@@ -26,12 +27,12 @@ from process.logging import get_logger
 from process.server import HttpServer, read_body
 from webhooks.admission import Refusal, User
 from webhooks.tokens.front_proxies import FrontProxies
-from webhooks.tokens.identities import REQUEST, SUBRESOURCE, IdentityTokens
+from webhooks.tokens.identities import REQUEST, IdentityTokens
 from webhooks.tokens.issuer import CannotIssue, Issuers
 from webhooks.tokens.kubeconfigs import Kubeconfigs
+from webhooks.tokens.paths import LOGIN, ROOT, TOKEN, issued_at
 from webhooks.tokens.requests import Refused
 
-ROOT = f"/apis/{AUTHENTICATION_API}"
 _OBJECT = re.compile(rf"{re.escape(ROOT)}/namespaces/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
 _PUBLIC = ("/.well-known/openid-configuration", "/jwks")
 _LARGEST = 64 << 10
@@ -49,7 +50,7 @@ class TokenRequests:
         self._proxies = proxies
         self._issuers = issuers
         self._actions: dict[tuple[str, str], Action] = {
-            (WORKLOAD_IDENTITIES.plural, SUBRESOURCE): identities.request,
+            (WORKLOAD_IDENTITIES.plural, TOKEN): identities.request,
             **{(SHOOTS.plural, role.subresource): partial(kubeconfigs.request, role) for role in Role},
         }
         self._log = get_logger("tokens")
@@ -79,6 +80,12 @@ class TokenRequests:
             )
         if path == ROOT and request.method == "GET":
             return _json(200, _DISCOVERY)
+        if path.startswith(f"{LOGIN}/") and not (path := issued_at(path.removeprefix(LOGIN))):
+            raise Refused(
+                404,
+                "NotFound",
+                "only kubeconfigs and tokens are issued here; use the garden's own address for the rest",
+            )
         found = _OBJECT.fullmatch(path)
         namespace, plural, name, subresource = map(unquote, found.groups()) if found else ("", "", "", "")
         action = self._actions.get((plural, subresource))
@@ -109,7 +116,7 @@ _DISCOVERY: Object = {
     "apiVersion": "v1",
     "groupVersion": AUTHENTICATION_API,
     "resources": [
-        _served(WORKLOAD_IDENTITIES, SUBRESOURCE, REQUEST["apiVersion"], REQUEST["kind"]),
+        _served(WORKLOAD_IDENTITIES, TOKEN, REQUEST["apiVersion"], REQUEST["kind"]),
         *(_served(SHOOTS, role.subresource, AUTHENTICATION_API, role.request_kind) for role in Role),
     ],
 }

@@ -12,7 +12,9 @@ from kube.x509 import Pair, UnusablePair, make_client, read_pair
 SHORTEST, LONGEST = timedelta(minutes=10), timedelta(days=1)
 _SLACK = timedelta(minutes=5)
 """Maximum lag of the clock of the API server."""
-_SUITABLE = ("external", "internal", "unmanaged")
+_PUBLIC = "wildcard-tls-seed-bound"
+"""Name of the address with a certificate that all clients trust."""
+_SUITABLE = ("external", "internal", _PUBLIC, "unmanaged")
 """Names of addresses that belong to an API server."""
 
 
@@ -77,15 +79,15 @@ def issue(
 
 def _kubeconfig(name: str, servers: Mapping[str, str], *, cluster: str, client: Pair) -> Object:
     """Make a kubeconfig with a context for each server; the first is the current one. Args: cluster: see `issue`."""
-    ca = base64.b64encode(cluster.encode()).decode()
+    ca = {"certificate-authority-data": base64.b64encode(cluster.encode()).decode()}
     contexts = {f"{name}-{known}": url for known, url in servers.items()}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": next(iter(contexts)),
         "clusters": [
-            {"name": each, "cluster": {"server": url, "certificate-authority-data": ca}}
-            for each, url in contexts.items()
+            {"name": f"{name}-{known}", "cluster": {"server": url, **({} if known == _PUBLIC else ca)}}
+            for known, url in servers.items()
         ],
         "contexts": [{"name": each, "context": {"cluster": each, "user": name}} for each in contexts],
         "users": [

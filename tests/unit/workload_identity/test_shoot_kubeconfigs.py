@@ -23,6 +23,7 @@ ADDRESSES = {
     "service-account-issuer": "https://issuer.example.com",
     "internal": "https://api.s.internal.example.com",
     "unmanaged": "",
+    "wildcard-tls-seed-bound": "https://api-s.ingress.example.com",
 }
 
 
@@ -49,7 +50,9 @@ def made(
 @pytest.mark.parametrize("role", Role)
 def test_a_kubeconfig_is_signed_for_its_user(authority: Authority, role: Role) -> None:
     config, expires = made(data_of(authority, authority), group=role.group)
-    assert [each["name"] for each in config["clusters"]] == ["garden-dev--s-external", "garden-dev--s-internal"]
+    names = [f"garden-dev--s-{address}" for address in ("external", "internal", "wildcard-tls-seed-bound")]
+    assert [each["name"] for each in config["clusters"]] == names
+    assert config["clusters"][2]["cluster"] == {"server": "https://api-s.ingress.example.com"}
     assert config["current-context"] == "garden-dev--s-external"
     assert config["clusters"][0]["cluster"] == {
         "server": "https://api.s.example.com",

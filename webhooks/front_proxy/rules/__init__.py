@@ -1,0 +1,1 @@
+"""Heads of requests: parsing, and the changes to them; pure."""

@@ -1,0 +1,75 @@
+"""Streams of bytes in both directions, and copying from one to another at the speed of the slower one."""
+
+import asyncio
+from dataclasses import dataclass
+
+MOST = 64 << 10
+"""Size of the largest head of a request or response, and of buffers."""
+
+
+class Ended(ConnectionError):
+    """The other end closed the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def exactly(self, size: int) -> bytes:
+        try:
+            return await self.reader.readexactly(size)
+        except asyncio.IncompleteReadError:
+            raise Ended from None
+
+    async def until(self, end: bytes) -> bytes:
+        """Return what arrives up to and including `end`.
+
+        Raises:
+            TooLong: there are more than `MOST` bytes before it.
+        """
+        try:
+            return await self.reader.readuntil(end)
+        except asyncio.IncompleteReadError:
+            raise Ended from None
+        except asyncio.LimitOverrunError:
+            raise TooLong from None
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class TooLong(ValueError):
+    """A head is larger than `MOST`."""
+
+
+async def copy(source: Stream, target: Stream, size: int) -> None:
+    """Copy exactly so many bytes."""
+    while size:
+        data = await source.reader.read(min(size, MOST))
+        if not data:
+            raise Ended
+        size -= len(data)
+        await target.send(data)
+
+
+async def copy_all(source: Stream, target: Stream) -> None:
+    """Copy until the source ends."""
+    while data := await source.reader.read(MOST):
+        await target.send(data)
+
+
+async def both(first: "asyncio.Task[None]", second: "asyncio.Task[None]") -> None:
+    """Wait until one of two tasks ends, and cancel the other one."""
+    try:
+        done, _ = await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (first, second):
+            task.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+    for task in done:
+        task.result()
