@@ -22,7 +22,7 @@ from devcluster.api import Api
 from devcluster.audit import Audit
 from kube.errors import AlreadyExists, KubeError
 from kube.objects import Object, condition, key
-from kube.x509 import make_signing_key
+from kube.x509 import make_rsa_key, make_signing_key
 from localprocesses import components, supervisor
 from localprocesses.assets import Assets, find_or_build
 from localprocesses.components import (
@@ -50,6 +50,7 @@ from localprocesses.state import directory, is_alive, locked, names_below, start
 _START_SECONDS, _END_SECONDS = 900.0, 120.0
 """Maximum seconds on a busy machine; on an idle one 4 and 1."""
 _ETCD_SECONDS = 20.0
+_RSA_BITS = 2048
 _numbers = itertools.count(1)
 
 
@@ -317,7 +318,8 @@ class Cluster:
     def _write_files(self) -> None:
         files = self._files
         files.pki.mkdir()
-        authority = Authority.create("devcluster")
+        # An API server verifies the certificate of a client in each request: with an RSA key at half the CPU.
+        authority = Authority.create("devcluster", key=make_rsa_key(_RSA_BITS))
         authority.key_pair().write(files.pki, "ca")
         authority.issue_server(self._shape.serving_names).write(files.pki, "apiserver")
         write_private(files.service_account_key, make_signing_key())

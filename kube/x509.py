@@ -173,12 +173,12 @@ def make_signing_key() -> bytes:
     return key_pem(ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.TraditionalOpenSSL)
 
 
-def make_ca(name: str, *, now: datetime, lifetime: timedelta) -> Pair:
-    """CA that may sign certificates of servers and clients, and no other CAs.
+def make_ca(name: str, *, now: datetime, lifetime: timedelta, key: PrivateKey | None = None) -> Pair:
+    """CA that may sign certificates of servers and clients, and no other CAs; by default with a new ECDSA key.
 
     The time in its name distinguishes it from its predecessors.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or make_key()
     subject = x509.Name([_common_name(f"{name} {now:%Y-%m-%dT%H:%M:%SZ}"[-_LONGEST_NAME:])])
     builder = (
         _certificate(subject, subject, key, now - _SLACK, now + lifetime)

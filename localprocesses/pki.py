@@ -42,8 +42,9 @@ class Authority:
         self._pair = pair
 
     @classmethod
-    def create(cls, common_name: str) -> Self:
-        return cls(make_ca(common_name, now=datetime.now(UTC), lifetime=_VALIDITY))
+    def create(cls, common_name: str, *, key: PrivateKey | None = None) -> Self:
+        """Create an authority with this key, by default a new ECDSA key."""
+        return cls(make_ca(common_name, now=datetime.now(UTC), lifetime=_VALIDITY, key=key))
 
     @classmethod
     def load(cls, files: CertificateFiles) -> Self:
@@ -53,7 +54,7 @@ class Authority:
             UnusablePair: the files hold no certificate with its key.
         """
         try:
-            return cls(read_pair(files.certificate.read_bytes(), files.key.read_bytes()))
+            return cls(read_pair(files.certificate.read_bytes(), files.key.read_bytes(), is_own=True))
         except UnusablePair as error:
             raise UnusablePair(f"the authority in {files.certificate} {error}") from None
 
