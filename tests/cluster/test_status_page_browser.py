@@ -53,7 +53,7 @@ def rows(page: Page) -> list[str]:
 # --- searching
 
 
-def test_typing_filters_the_rows_and_enter_asks_the_agent(world: PageWorld, opened: Callable[..., Page]) -> None:
+def test_typing_filters_the_rows_and_enter_queries_the_agent(world: PageWorld, opened: Callable[..., Page]) -> None:
     page = opened(f"/?q={world.prefix}" if world.prefix else "/")
     search = page.get_by_label("Search names, messages, Secrets and objects")
     search.fill("gpu")

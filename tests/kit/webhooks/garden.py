@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def fields(self) -> set[str]:
-        """Of the causes of a refusal; without the one that says that rules of CEL were left out."""
+        """Of the causes of a refusal; without the one that reports that rules of CEL were left out."""
         causes = ((self.status or {}).get("details") or {}).get("causes") or []
         return {cause["field"] for cause in causes} - {"<nil>"}
 

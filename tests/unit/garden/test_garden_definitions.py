@@ -61,7 +61,7 @@ def test_each_field_has_a_description_that_is_a_sentence(definition: Definition)
 
 
 @each
-def test_a_description_says_more_than_the_name_of_its_field(definition: Definition) -> None:
+def test_a_description_states_more_than_the_name_of_its_field(definition: Definition) -> None:
     described = {path: str(schema.get("description", "")) for path, schema in schemas(definition) if path[-1] != "]"}
     poor = {path: text for path, text in described.items() if not re.match(r"\S+ \S+", text)}
     assert poor == {}
@@ -93,7 +93,7 @@ def test_defaults_are_in_the_descriptions(definition: Definition) -> None:
 
 
 @each
-def test_what_is_defaulted_says_the_same_as_its_description(definition: Definition) -> None:
+def test_what_is_defaulted_has_the_value_in_its_description(definition: Definition) -> None:
     for path, schema in schemas(definition):
         default, description = schema.get("default"), schema.get("description", "")
         if isinstance(default, str | int | float):
