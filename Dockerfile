@@ -25,7 +25,7 @@ ARG GO
 FROM ${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build
 ARG BASE
 RUN echo "${BASE}" | grep -Eq '@sha256:[0-9a-f]{64}$' \
-    || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md says how to find it" >&2; exit 1; }
+    || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md explains how to find it" >&2; exit 1; }
 WORKDIR /src
 # The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
 # With requirements-tracing.txt the image can send traces, with requirements-cel.txt evaluate expressions; several files

@@ -55,7 +55,7 @@ class CareWorld(World):
         return await self.says(metadata(made)["name"], namespace=namespace, **reported)
 
     async def says(self, name: str, *, namespace: str = "garden", observed: int = 1, **reported: Any) -> Object:
-        """What the resource manager would write. Args: said: statuses and reasons by type."""
+        """Write as the resource manager would. Args: reported: statuses and reasons by type."""
         time = format_time(utc_now())
         conditions = [
             {

@@ -72,6 +72,38 @@ def test_code_and_messages_have_plain_words(package: str) -> None:
     assert found == []
 
 
+LISTS = frozenset(
+    PROJECT / "tests" / name for name in ("kit/wording.py", "unit/test_wording.py", "unit/test_glossary.py")
+)
+"""Definitions of the words, and examples."""
+
+
+def names(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each test, as a sentence."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+
+
+def test_tests_have_plain_words() -> None:
+    found = []
+    for file in sorted(set((PROJECT / "tests").rglob("*.py")) - LISTS):
+        source = file.read_text()
+        texts = [*docstrings(source), *comments(source), *names(source)]
+        lines = [(line, each) for line, text in texts for each in misused(CODE.sub("", text))]
+        found += [f"{file.relative_to(PROJECT)}:{line}: {each}" for line, each in lines]
+    assert found == []
+
+
+def test_other_files_have_plain_words() -> None:
+    kinds = [(PROJECT / "manifests", "*.yaml"), (PROJECT / "manifests", "*.json"), (PROJECT / "process", "static/*.*")]
+    files = [file for folder, kind in kinds for file in folder.rglob(kind) if "crds" not in file.parts]
+    files += [file for package in ALL for file in (PROJECT / package).rglob("*.html")]
+    files += [PROJECT / name for name in ("Makefile", "Dockerfile", "CHANGELOG.md", "CONTRIBUTING.md")]
+    found = {str(file.relative_to(PROJECT)): list(misused(re.sub(r"`[^`]*`", "", file.read_text()))) for file in files}
+    assert {name: each for name, each in found.items() if each} == {}
+
+
 def test_the_documentation_is_written_in_plain_words() -> None:
     pages = [page for page in (PROJECT / "docs").glob("*.md") if page.stem not in QUOTING]
     texts = {page.name: _BLOCK.sub("", page.read_text()) for page in [*pages, PROJECT / "README.md"]}

@@ -2,9 +2,9 @@
 
 What the API server does between the webhooks is done as offline: defaults of the schema, and its findings.
 
-asked = Asked(PROJECT, user="ann", garden=[other_project])
-assert asked.create({"metadata": {"name": "p"}, "spec": {}}).object["spec"]["owner"]["name"] == "ann"
-assert asked.create(bad).fields == {"metadata.name"}
+    asked = Asked(PROJECT, user="ann", garden=[other_project])
+    assert asked.create({"metadata": {"name": "p"}, "spec": {}}).object["spec"]["owner"]["name"] == "ann"
+    assert asked.create(bad).fields == {"metadata.name"}
 """
 
 import asyncio
