@@ -1,9 +1,9 @@
-# One image for all programs; the kind in the file says which one it is:
+# One image for all programs; the kind in the file selects one:
 #
 #   python -m image --config FILE
 #
 # Any base with Python 3.11 or newer will do; the same one builds and runs. It is named by digest, since a tag may be
-# another image tomorrow, or on another mirror; docs/install.md says how to find the digest:
+# another image tomorrow, or on another mirror; docs/install.md explains how to find the digest:
 #
 #   docker build --build-arg BASE=python:3.13-slim@sha256:... .
 #
@@ -25,7 +25,7 @@ ARG GO
 FROM ${BASE:-Give-BASE-with-a-digest-see-docs/install.md} AS build
 ARG BASE
 RUN echo "${BASE}" | grep -Eq '@sha256:[0-9a-f]{64}$' \
-    || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md says how to find it" >&2; exit 1; }
+    || { echo "BASE is '${BASE}': name it by its digest, NAME@sha256:...; docs/install.md explains how to find it" >&2; exit 1; }
 WORKDIR /src
 # The locked dependencies come first: this layer lasts until one of them changes. The build backend is locked, too.
 # With requirements-tracing.txt the image can send traces, with requirements-cel.txt evaluate expressions; several files
@@ -53,7 +53,7 @@ RUN /build/bin/pip wheel --quiet --no-cache-dir --disable-pip-version-check --no
     && /build/bin/pip --python /app/bin/python install --quiet --no-cache-dir --disable-pip-version-check \
         --no-deps --no-index --no-compile /wheel/*.whl \
     && rm /app/bin/resource-manager-devcluster /app/bin/kubectl* \
-    # Anew (-f), with a hash of the source in place of its time, and sets in one order: so all builds
+    # Again (-f), with a hash of the source in place of its time, and sets in one order: so all builds
     # are alike.
     && PYTHONHASHSEED=0 /app/bin/python -m compileall -q -f --invalidation-mode unchecked-hash /app/lib
 
@@ -68,7 +68,7 @@ RUN python3 -m venv /sbom \
 FROM scratch AS sbom
 COPY --from=write-sbom /resource-manager.cdx.json /
 
-# Without GO it is a base without Go, of which the first step says what is missing. Other targets leave this stage out.
+# Without GO it is a base without Go, of which the first step reports the missing part. Other targets leave this stage out.
 FROM ${GO:-${BASE}} AS helm
 ARG GO
 RUN echo "${GO}" | grep -Eq '@sha256:[0-9a-f]{64}$' \

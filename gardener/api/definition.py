@@ -11,8 +11,9 @@ from kube.resources import Resource
 from kube.yaml import Dumper
 
 OPERATION = struct(
-    "What the admission webhooks count. A rise of the sequence is a change of the object, so that its generation rises:"
-    " that is how an operation annotation makes the controllers work although the spec is as before.",
+    "Operations that the admission webhooks count. A rise of the sequence changes the object and so "
+    "raises its generation: an operation annotation thus triggers the controllers although the rest "
+    "of the spec is unchanged.",
     {
         "sequence": integer(
             "Number of requested operations, from 0. Written by the admission webhooks only; changes by users have no "

@@ -31,7 +31,7 @@ def _definition(
     is_kept: bool = True,
 ) -> Definition:
     """Definition of a kind. Args: others: versions; is_kept: whether Helm keeps it when it uninstalls a release."""
-    fields = {"spec": raw("Desired state of the object."), "status": raw("What Istio reports.")}
+    fields = {"spec": raw("Desired state of the object."), "status": raw("State that Istio reports.")}
     part = _PARTS.get(resource.group)
     return Definition(
         resource=resource,
@@ -52,10 +52,10 @@ _ALPHA = ("v1alpha3",)
 DEFINITIONS: tuple[Definition, ...] = (
     _definition(
         _kind(_SECURITY, "v1beta1", "AuthorizationPolicy", "authorizationpolicies", "ap"),
-        "Which requests workloads take.",
+        "Requests that workloads accept.",
         others=["v1"],
     ),
-    _definition(DESTINATION_RULES, "How connections to a Service are made.", others=_ALPHA, columns=_HOST),
+    _definition(DESTINATION_RULES, "Policies for connections to a Service.", others=_ALPHA, columns=_HOST),
     _definition(ENVOY_FILTERS, "Changes of the configuration of proxies."),
     _definition(GATEWAYS, "Ports at which proxies take connections.", others=_ALPHA),
     _definition(
@@ -65,7 +65,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     _definition(_kind(ISTIO_GROUP, "v1beta1", "ProxyConfig", "proxyconfigs"), "Settings of proxies."),
     _definition(
         _kind(_SECURITY, "v1beta1", "RequestAuthentication", "requestauthentications", "ra"),
-        "Which tokens of requests workloads take.",
+        "Tokens of requests that workloads accept.",
         others=["v1"],
     ),
     _definition(
@@ -76,13 +76,13 @@ DEFINITIONS: tuple[Definition, ...] = (
     ),
     _definition(
         _kind(ISTIO_GROUP, "v1beta1", "Sidecar", "sidecars"),
-        "What proxies beside workloads let in and reach.",
+        "Connections that sidecar proxies accept and open.",
         others=_ALPHA,
     ),
     _definition(
-        _kind(_TELEMETRY, "v1alpha1", "Telemetry", "telemetries", "telemetry"), "What proxies log, measure and trace."
+        _kind(_TELEMETRY, "v1alpha1", "Telemetry", "telemetries", "telemetry"), "Logs, metrics and traces of proxies."
     ),
-    _definition(VIRTUAL_SERVICES, "To which Services requests go.", others=_ALPHA, columns=_HOSTS),
+    _definition(VIRTUAL_SERVICES, "Routes of requests to Services.", others=_ALPHA, columns=_HOSTS),
     _definition(_kind(_EXTENSIONS, "v1alpha1", "WasmPlugin", "wasmplugins"), "WebAssembly that proxies run."),
     _definition(
         _kind(ISTIO_GROUP, "v1beta1", "WorkloadEntry", "workloadentries", "we"),

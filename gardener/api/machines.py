@@ -10,7 +10,7 @@ from gardener.api.schema import Schema, raw, string
 
 _SPEC_AND_STATUS: dict[str, Schema] = {
     "spec": raw("Desired state of the object."),
-    "status": raw("What the machine-controller-manager reports."),
+    "status": raw("State that the machine-controller-manager reports."),
 }
 
 
@@ -20,14 +20,14 @@ def _count(name: str, path: str) -> Column:
 
 MACHINE_CLASS = Definition(
     resource=MACHINE_CLASSES,
-    description="What machines are made from, for one provider.",
+    description="Template of machines, for one provider.",
     labels=PROTECTED,
     fields={
         "provider": string("Name of the provider."),
         "providerSpec*": raw("Settings that the provider knows."),
         "secretRef": raw("Secret with the user data, and credentials."),
         "credentialsSecretRef": raw("Secret with credentials, if they are apart."),
-        "nodeTemplate": raw("What a node has, for scaling from zero."),
+        "nodeTemplate": raw("Resources of a node, for scaling from zero."),
     },
 )
 MACHINE = Definition(

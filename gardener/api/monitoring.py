@@ -20,7 +20,7 @@ _OF_SERVERS = (_VERSION, Column("Desired", ".spec.replicas", "integer"), _READY,
 
 
 def _server(resource: Resource, description: str, scale: Scale | None = None) -> Definition:
-    fields = {"spec*": raw("Desired state of the object."), "status": raw("What the operator reports.")}
+    fields = {"spec*": raw("Desired state of the object."), "status": raw("State that the operator reports.")}
     return Definition(resource=resource, description=description, fields=fields, columns=_OF_SERVERS, scale=scale)
 
 
@@ -35,10 +35,10 @@ DEFINITIONS: tuple[Definition, ...] = (
     _server(kinds.PROMETHEUSES, "Servers that scrape metrics, and keep them.", _SCALE),
     _server(kinds.PROMETHEUS_AGENTS, "Servers that scrape metrics, and send them on.", _SCALE),
     _server(kinds.THANOS_RULERS, "Servers that evaluate rules on the metrics of several others."),
-    _part(kinds.ALERTMANAGER_CONFIGS, "To whom alerts are sent."),
-    _part(kinds.POD_MONITORS, "Which Pods are scraped."),
-    _part(kinds.PROBES, "Which addresses are probed."),
+    _part(kinds.ALERTMANAGER_CONFIGS, "Receivers of alerts."),
+    _part(kinds.POD_MONITORS, "Pods to scrape."),
+    _part(kinds.PROBES, "Addresses to probe."),
     _part(kinds.PROMETHEUS_RULES, "Alerts, and metrics that are computed from others."),
-    _part(kinds.SCRAPE_CONFIGS, "What is scraped that is no Pod or Service."),
-    _part(kinds.SERVICE_MONITORS, "Which Services are scraped."),
+    _part(kinds.SCRAPE_CONFIGS, "Targets to scrape other than Pods and Services."),
+    _part(kinds.SERVICE_MONITORS, "Services to scrape."),
 )

@@ -19,7 +19,7 @@ _ANNOTATIONS = {
 
 
 def _definition(resource: Resource, description: str, columns: Sequence[Column]) -> Definition:
-    fields = {"spec": raw("Desired state of the object."), "status": raw("What the autoscaler reports.")}
+    fields = {"spec": raw("Desired state of the object."), "status": raw("State that the autoscaler reports.")}
     return Definition(
         resource=resource,
         description=description,
@@ -42,5 +42,5 @@ DEFINITIONS: tuple[Definition, ...] = (
             AGE,
         ),
     ),
-    _definition(VERTICAL_POD_AUTOSCALER_CHECKPOINTS, "What the autoscaler knows about the use of a container.", (AGE,)),
+    _definition(VERTICAL_POD_AUTOSCALER_CHECKPOINTS, "Recommendations and history of a container's usage.", (AGE,)),
 )

@@ -5,7 +5,7 @@
 The process is that of the image, with a control plane of its own. Six ManagedResources with Secrets of some hundred
 bytes that unfold are created and changed again and again, while clients at the webhooks' port send large reviews, hold
 requests open, and keep connections idle. A bystander meanwhile creates small ManagedResources in another namespace,
-another client sends reviews of a small Pod over new connections, and /healthz is asked. The same is measured before
+another client sends reviews of a small Pod over new connections, and /healthz is queried. The same is measured before
 without attacks: on a busy machine, everybody waits.
 """
 

@@ -39,7 +39,7 @@ _UNIT = {"Mi": _MIB, "Gi": 1024 * _MIB}
 
 
 def memory_limit() -> int:
-    """Bytes, as the manifest says."""
+    """Bytes, as the manifest states."""
     documents = yaml.safe_load_all((PROJECT / "manifests/base/agent/agent.yaml").read_text())
     [deployment] = [document for document in documents if document["kind"] == "Deployment"]
     [agent] = deployment["spec"]["template"]["spec"]["containers"]
@@ -186,7 +186,7 @@ class _Kubelet:
                 self._agent = self._start()
 
     def _probe(self) -> None:
-        """One after the other: what is asked while nothing is answered counts from then on."""
+        """One after the other: what is queried while nothing is answered counts from then on."""
         while not self._ends.wait(0.05):
             agent = self._agent
             began = time.monotonic()

@@ -4,7 +4,7 @@
 
 The agent is a real process with a control plane of its own; its garbage collector deletes objects that nothing refers to
 once they are some minutes old. A ManagedResource has an object of the kind that the aggregated API server serves, so the
-agent asks it again and again. The figures are how many of five young ConfigMaps of another namespace are there after
+agent queries it again and again. The figures are how many of five young ConfigMaps of another namespace are there after
 two of the garbage collector's rounds.
 """
 

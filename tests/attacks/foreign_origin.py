@@ -5,7 +5,7 @@
 The agent is a real process with a control plane of its own. A NetworkPolicy that lets everything in is there before
 its ManagedResource is, with the origin of another one. Another one, which the agent has created, gets such an origin
 three times. A RoleBinding gets one all the time while it is taken out of its ManagedResource. The figures are whether the
-objects are as they should be after some seconds; else, what the ManagedResource says.
+objects are as they should be after some seconds; else, what the ManagedResource reports.
 """
 
 import contextlib

@@ -4,7 +4,7 @@
 
 Of each sort so many are made (10): ConfigMaps, Secrets, ServiceAccounts and Shoots with tens of thousands of labels,
 annotations or finalizers, and five times as many NamespacedCloudProfiles of 170 bytes below a CloudProfile of 180 kB.
-Then the programs are started again, and somebody else makes a Shoot, which the scheduler is to decide about. Everything is on a control
+Then the programs are started again, and another client makes a Shoot, which the scheduler is to decide about. Everything is on a control
 plane on loopback of this program's own.
 """
 
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
             good.shoot()
             description = ("status", "lastOperation", "description")
             eventually(lambda: at(good.get(SHOOTS, "s"), *description), "the scheduler to decide about the Shoot")
-            print(f"somebody's Shoot was decided about after {time.monotonic() - began:.1f} s", flush=True)
+            print(f"a user's Shoot was decided about after {time.monotonic() - began:.1f} s", flush=True)
     return 0
 
 

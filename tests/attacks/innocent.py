@@ -1,4 +1,4 @@
-"""A client that asks the webhook server again and again, each time over a new connection, until its input ends.
+"""A client that queries the webhook server again and again, each time over a new connection, until its input ends.
 
     python -m tests.attacks.innocent PORT
 

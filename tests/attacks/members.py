@@ -2,7 +2,7 @@
 
     python -m tests.attacks.members
 
-Each attack is a few requests to the API server of a garden on loopback, of this program's own. The figure says whether
+Each attack is a few requests to the API server of a garden on loopback, of this program's own. The figure reports whether
 the last of them was refused, or what has become of the Shoot. To attack the admission of another checkout, run a copy
 of this file there.
 """

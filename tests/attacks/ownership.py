@@ -5,7 +5,7 @@
 
 For each claim: the owner of a RoleBinding takes it out of its Secret, while another ManagedResource lists it, too. The
 figure is how long the RoleBinding stays. Then an object is moved as documented, to a ManagedResource on which the old
-one depends; two agents with two cluster ids have the same object; and somebody who may create Secrets forges a history.
+one depends; two agents with two cluster ids have the same object; and a user who may create Secrets forges a history.
 Everything is on a control plane on loopback of this program's own.
 """
 
@@ -99,7 +99,7 @@ def moved(attack: Attack) -> float | None:
 
 
 def contested(attack: Attack) -> str:
-    """Who has the object in the end, and what the two say."""
+    """Who has the object in the end, and what the two report."""
     with attack.agent("-1", clusterID="one"), attack.agent("-2", clusterID="two"):
         attack.write("first", config_map("c", {"of": "first"}), suffix="-1")
         attack.until_applied("first")

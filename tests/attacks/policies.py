@@ -1,9 +1,9 @@
-"""One Service that asks for hundreds of thousands of network policies, most of them in namespaces of others.
+"""One Service that requests hundreds of thousands of network policies, most of them in namespaces of others.
 
     python -m tests.attacks.policies
 
 Its annotations name 17,000 ports, and all namespaces. An agent runs on a control plane on loopback of this program's
-own; in the namespace of somebody else another Service is made at the same time, and a ManagedResource.
+own; in the namespace of another client another Service is made at the same time, and a ManagedResource.
 """
 
 import json

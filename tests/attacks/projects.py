@@ -101,7 +101,7 @@ def foreground(garden: Garden, project: str) -> str:
 
 
 def join_token(garden: Garden, _: str) -> str:
-    """A token by which nodes join asks for the certificate of a Seed."""
+    """A token by which nodes join requests the certificate of a Seed."""
     groups = ("system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token", "system:authenticated")
     access = {"group": CERTIFICATE_SIGNING_REQUESTS.group, "resource": CERTIFICATE_SIGNING_REQUESTS.plural}
     spec = {"user": "system:bootstrap:abcdef", "groups": groups, "resourceAttributes": {**access, "verb": "create"}}

@@ -80,4 +80,4 @@ class RunningGarden:
         ).stdout
 
     def _until(self, done: Callable[[], bool], name: str) -> None:
-        eventually(done, f"{name} to be as asked", seconds=_PATIENCE_SECONDS)
+        eventually(done, f"{name} to be as requested", seconds=_PATIENCE_SECONDS)

@@ -4,7 +4,7 @@
     python -m tests.attacks.seed_owner --project DIRECTORY  # the local provider of another one
 
 Each sort of object is forged in an API server of this program's own, which stands for that of the Shoot, and names a
-directory of its own. A line a sort says what is in that directory afterwards, which should be nothing. Programs that
+directory of its own. A line a sort reports what is in that directory afterwards, which should be nothing. Programs that
 run may be any that the provider knows; what they may do is to be seen from the files. Ends with 1 if there are any.
 """
 

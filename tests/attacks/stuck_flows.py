@@ -3,7 +3,7 @@
     python -m tests.attacks.stuck_flows
 
 Garden and seed are control planes, the controllers those of the gardenlet, with eight workers for Shoots; what runs of a
-Shoot is played, see `kit.gardenlet_shoots`. First a Shoot is created alone. Then one Project has twelve Shoots that never
+Shoot is simulated, see `kit.gardenlet_shoots`. First a Shoot is created alone. Then one Project has twelve Shoots that never
 finish, and two others have two each, one Project after the other, until no worker is left and all only wait. Another
 Project has its first Shoot then.
 """

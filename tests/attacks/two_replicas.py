@@ -6,7 +6,7 @@ Two processes of this checkout with the times of the manifests, and a control pl
 `both_halves` creates and changes ManagedResources with Secrets that unfold, all the time, and another one has
 ManagedResources with lists whose elements are merged by keys. A bystander creates small ManagedResources, one after the
 other. Twice the leader is killed by SIGKILL, and started again after the other one has taken over. In the end the audit
-log says how often each object of the bystander was written.
+log reports how often each object of the bystander was written.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
-"""Attacks on the webhook server by whoever reaches its port, without credentials.
+"""Attacks on the webhook server by clients that reach its port, without credentials.
 
     python -m tests.attacks.webhooks [NAME …]
 
 Each attack has a server of its own, a real process, which needs no cluster for these webhooks. Meanwhile an innocent
-client, a process too, asks again and again, each time over a new connection, so that handshakes count. The table has
+client, a process too, queries again and again, each time over a new connection, so that handshakes count. The table has
 the most memory that the server ever had, the longest time that the innocent waited, and the server's time of CPU.
 """
 
@@ -138,7 +138,7 @@ async def at_the_limit(port: int) -> None:
 
 
 async def idle(port: int) -> None:
-    """More connections than there may be, which say nothing."""
+    """More connections than there may be, which report nothing."""
     await keep_open(1300, lambda: connect(port))
 
 
@@ -192,7 +192,7 @@ def cpu_seconds(pid: int) -> float:
 
 @contextlib.asynccontextmanager
 async def server(prefix: tuple[str, ...]) -> AsyncIterator[WebhookProcess]:
-    """One that asks no API server. Args: prefix: a command that runs it."""
+    """One that queries no API server. Args: prefix: a command that runs it."""
     bundle = Authority.create("stranger").bundle.decode()
     nowhere = kubeconfig(name="nowhere", url=f"https://{HOST}:1", ca=bundle, user=token_credentials("none"))
     with tempfile.NamedTemporaryFile("w", prefix="nowhere-") as file:

@@ -4,7 +4,7 @@
 
 The agent is a real process with a control plane of its own. Each of the ManagedResources refers to a Secret that does
 not exist, too. Meanwhile a bystander makes, changes and deletes small ManagedResources in another namespace. Their
-Secrets all exist, so whenever the status of one says that a Secret is not found, that is false.
+Secrets all exist, so whenever the status of one reports that a Secret is not found, that is false.
 """
 
 import contextlib

@@ -43,7 +43,7 @@ class Users(Clients):
                 "POST", _PATH, params={"dryRun": "All"}, body=pod("asked"), timeout=_ATTEMPT_SECONDS
             )
         except KubeError as error:
-            # That the API server is away is its own affair; what it says about webhooks is ours.
+            # That the API server is away is its own affair; what it reports about webhooks is ours.
             if isinstance(error, ApiError) and "webhook" in str(error):
                 self.seen.failures.append(Failure(time.time(), str(error)))
             return str(error)

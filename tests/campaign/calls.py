@@ -1,4 +1,4 @@
-"""What the audit logs of both API servers say: who wrote what and when."""
+"""Writes in the audit logs of both API servers, with user and time."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from devcluster.cluster import Cluster
 _WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 _WRITES_SHOWN = 40
 _REVIEWS = {"tokenreviews", "subjectaccessreviews"}
-"""Questions, which are asked by writing; and nothing is stored."""
+"""Questions that are put by writes; nothing is stored."""
 
 
 def writes(clusters: dict[str, Cluster], *, users: Collection[str], since: float) -> list[Write]:

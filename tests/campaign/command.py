@@ -34,7 +34,7 @@ examples:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m tests.campaign",
-        description="Random work and random faults for agents and webhooks in two clusters; then asks what is so.",
+        description="Random work and random faults for agents and webhooks in two clusters; then compares the results.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,7 +1,7 @@
 """Credentials of the processes, and who renews them: kubelets and the like.
 
-Each replica is a ServiceAccount of its own in each cluster it talks to, so that the audit log says who wrote. Its token
-is in a file that its kubeconfig names. A token ends early by making its ServiceAccount anew: the API server then
+Each replica is a ServiceAccount of its own in each cluster it talks to, so that the audit log reports who wrote. Its token
+is in a file that its kubeconfig names. A token ends early by recreating its ServiceAccount: the API server then
 refuses it, as it does when the time has run out, after some seconds for which it caches its answer.
 """
 

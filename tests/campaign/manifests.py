@@ -87,7 +87,7 @@ class Input:
     once: bool = False
     """Created, and then left to others: neither changed nor deleted."""
     is_deleted: bool = True
-    """With what asked for it."""
+    """With what requested it."""
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ def manifest(reference: str, version: int) -> Object:
             return _object(resource, namespace, name, rules=rules)
         case "Deployment":
             container = {"name": "c", "image": "i", "env": [{"name": "VERSION", "value": text}]}
-            # Pods go at once: how long they take is not what is asked here.
+            # Pods go at once: how long they take is not tested here.
             pod = {"terminationGracePeriodSeconds": 0, "containers": [container]}
             return objects.deployment(name, namespace=namespace, replicas=version % 2, pod=pod)
         case "Widget":
@@ -316,7 +316,7 @@ def critical_daemon_set() -> Object:
 
 
 def foreign() -> dict[Place, Object]:
-    """Objects that look more and more like ours, and are somebody else's."""
+    """Objects that look more and more like ours, and are another client's."""
     managed_by, origin = "resources.gardener.cloud/managed-by", "resources.gardener.cloud/origin"
     labelled = {"labels": {managed_by: "gardener"}}
     apps = SETTLED[0]

@@ -22,7 +22,7 @@ Model = dict[str, dict[str, Any]]
 SETTLED = ("apps-0", "apps-1")
 """Namespaces of the target cluster that stay."""
 FLEETING = "fleeting"
-"""One that faults delete and make anew."""
+"""One that faults delete and recreate."""
 CLASSES = ("", "second")
 """Of ManagedResources; each has agents of its own."""
 KINDS = ("ConfigMap", "Secret", "Service", "Role", "ServiceAccount", "Deployment", "Widget")

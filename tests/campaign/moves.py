@@ -66,7 +66,7 @@ class Moves:
     def seen(self, reference: str, live: Object, *, namespace: str, now: float) -> bool:
         """A live object; whether its receiver waits for it or has it, so that the giver may let it go."""
         outgoing = self.outgoing.get(reference)
-        if outgoing is None:  # the model was changed while somebody looked
+        if outgoing is None:  # the model was changed while a user looked
             return True
         if f"{namespace}/{outgoing.receiver}" not in {annotations(live).get(CLAIMED_BY), annotations(live).get(ORIGIN)}:
             return False

@@ -11,7 +11,7 @@
     levels      memory and open files are back where they were
     logs        no part of a program ended by an error of its own
 
-State is asked until it is as it has to be, for a while; the others must hold at once.
+State is queried until it is as it has to be, for a while; the others must hold at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class Problem:
 class Snapshot:
     objects: Mapping[Place, Object]
     token_users: Mapping[Place, str]
-    """Whose tokens are in Secrets, as the API server says; empty: it does not accept them."""
+    """Whose tokens are in Secrets, as the API server reports; empty: it does not accept them."""
     at: datetime
 
 
@@ -162,7 +162,7 @@ def _tokens(expected: Expected, seen: Snapshot) -> Iterator[Problem]:
             continue
         renewal = renew_time(annotations(live).get(TOKEN_RENEW_TIMESTAMP, ""))
         if renewal is None:
-            yield Problem("state", "does not say when its token is renewed", place)
+            yield Problem("state", "does not report when its token is renewed", place)
         elif renewal <= seen.at:
             yield Problem("state", f"should have got a new token at {renewal}", place)
 
@@ -190,7 +190,7 @@ def _pods(seen: Snapshot, namespaces: set[str]) -> Iterator[Problem]:
 
 
 def holds(live: Any, wanted: Any) -> bool:
-    """Whether all that the manifest says is so; the API server and webhooks may have added to it."""
+    """Whether all that the manifest states is so; the API server and webhooks may have added to it."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(name in live and holds(live[name], wanted[name]) for name in wanted)
     if isinstance(wanted, list):
@@ -209,7 +209,7 @@ def foreign_problems(before: Mapping[Place, Object], seen: Snapshot) -> list[Pro
         if live is None:
             found.append(Problem("foreign", "was deleted", place))
         elif uid(live) != uid(obj):
-            found.append(Problem("foreign", "was deleted and made anew", place))
+            found.append(Problem("foreign", "was deleted and recreated", place))
         elif live["metadata"]["resourceVersion"] != obj["metadata"]["resourceVersion"]:
             found.append(Problem("foreign", "was changed", place))
     return found
@@ -352,7 +352,7 @@ def level_problems(
 
 _EXPECTED_TRACES = (
     '"error":"leader election lost"',
-    # uvloop's way to say that a connection was reset while something was to be sent.
+    # uvloop's way to report that a connection was reset while something was to be sent.
     '"msg":"Fatal error on SSL protocol',
 )
 

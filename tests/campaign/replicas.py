@@ -1,4 +1,4 @@
-"""The processes of agents and webhooks, and what a kubelet does for them: whoever ends is started again.
+"""The processes of agents and webhooks, and what a kubelet does for them: ended ones are restarted.
 
 Logs are kept over restarts. A `Replica` belongs to the event loop; what takes time is done in threads.
 """
@@ -117,7 +117,7 @@ class Replica(Generic[P]):
         return self.is_running and not self._is_frozen and (await asyncio.to_thread(self.process.probe))[0] == 200
 
     async def is_leading(self) -> bool:
-        """Not asked of one that can't answer."""
+        """Not requested from one that can't answer."""
         if not self.is_running or self._is_frozen:
             return False
         return await asyncio.to_thread(self.process.is_leading)
@@ -163,7 +163,7 @@ class Replica(Generic[P]):
         self._is_held = not keep_on
 
     def end(self) -> None:
-        """At once, and for good; takes what it has said."""
+        """At once, and for good; takes what it has reported."""
         self._is_held = True
         if not self._begun:
             return
@@ -174,7 +174,7 @@ class Replica(Generic[P]):
         self.process.log_file, self.process.output_file = self._log_file, self._output_file
         self.process.__exit__(None, None)  # its files go
 
-    # --- what it says and uses
+    # --- what it reports and uses
 
     def log(self) -> str:
         text = self._archive.read_text(errors="replace") if self._archive.exists() else ""

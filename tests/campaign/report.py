@@ -19,7 +19,7 @@ class Violation:
     when: str
     """In which part of the run it was found."""
     writes: list[str]
-    """Writes to the object, as the audit log says."""
+    """Writes to the object, as the audit log reports."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The users of both clusters: they write what the model says, however often that fails, and take snapshots.
+"""The users of both clusters: they write what the model states, however often that fails, and take snapshots.
 
 What is written is remembered by digest, so that only changes are written. All goes to the API servers directly.
 """
@@ -50,7 +50,7 @@ class World:
         self._done.clear()
 
     def write_anew(self) -> None:
-        """Everything is written again, in case somebody deleted it."""
+        """Everything is written again, in case a user deleted it."""
         # What is not wanted any more is still to be deleted, so nothing is forgotten.
         self._written = {place: (known if each.once else "", each) for place, (known, each) in self._written.items()}
         self._news.set()

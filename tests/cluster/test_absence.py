@@ -14,7 +14,7 @@ from kube.runtime.presence import present
 
 
 @pytest.mark.parametrize("form", Form)
-async def test_an_object_that_a_store_does_not_know_is_asked_for_once(world: World, form: Form) -> None:
+async def test_an_object_that_a_store_does_not_know_is_requested_once(world: World, form: Form) -> None:
     store = Behind(world.client, CONFIG_MAPS).acquire(View(CONFIG_MAPS, labels, form=form))
     there, missing = Key(world.namespace, "there"), Key(world.namespace, "missing")
     made = config_map("there")
@@ -23,7 +23,7 @@ async def test_an_object_that_a_store_does_not_know_is_asked_for_once(world: Wor
     assert await present(world.client, store, there) == store.get(there) == {"a": "b"}
     assert await present(world.client, store, missing) is None
     await world.delete("ConfigMap", "there")
-    assert await present(world.client, store, there) == {"a": "b"}  # the watch will say it
+    assert await present(world.client, store, there) == {"a": "b"}  # the watch will report it
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ async def test_kinds_of_a_cluster_that_comes_later_are_followed_until_it_goes(
 
     clusters.history_rewound.set()
     add_config_map(cluster, namespace, "first")
-    await soon(lambda: len(loops) == 2 and "first" in loops[1].finished, "the control loops to be made anew")
+    await soon(lambda: len(loops) == 2 and "first" in loops[1].finished, "the control loops to be recreated")
     await clusters.close("later")
     assert list(later.caches.stores()) == []
     assert not waiting.done()

@@ -1,4 +1,4 @@
-"""The agent as a process: what it refuses to start with, and what a started one says and serves."""
+"""The agent as a process: what it refuses to start with, and what a started one reports and serves."""
 
 import re
 import signal
@@ -70,7 +70,7 @@ def test_the_version_is_printed() -> None:
 # --- connections and addresses: errors after logging was set up are reported without the usage
 
 
-def test_without_a_cluster_it_says_what_to_configure() -> None:
+def test_without_a_cluster_it_reports_what_to_configure() -> None:
     agent = ended(AgentProcess(configuration("x")))
     assert agent.exit_code == 1
     assert agent.output.startswith("invalid configuration: no configuration has been provided, ")
@@ -96,7 +96,7 @@ def test_an_address_that_is_taken_ends_it(cluster: Cluster) -> None:
     assert "stacktrace" not in agent.log
 
 
-def test_an_api_server_that_is_not_there_is_one_error_that_says_what_to_do(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_there_is_one_error_that_reports_what_to_do(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text(
         re.sub(r"server: https://[\d.:]+", f"server: https://127.0.0.1:{free_port()}", cluster.kubeconfig.read_text())
     )
@@ -176,7 +176,7 @@ def test_it_becomes_ready_serves_and_stops(cluster: Cluster, namespace: str, man
     assert not [entry for entry in agent.entries if entry["level"] == "error"]
 
 
-def test_the_configuration_file_says_where_to_listen(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+def test_the_configuration_file_states_where_to_listen(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     probes, metrics = free_port(), free_port()
     server = {
         "healthProbes": {"bindAddress": "127.0.0.1", "port": probes},

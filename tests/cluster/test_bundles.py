@@ -92,7 +92,7 @@ def clear_away(stage: Stage) -> None:
 
 
 def manual_changes(stage: Stage) -> dict[str, Object]:
-    """Paths of objects of many kinds, and what somebody changes in them."""
+    """Paths of objects of many kinds, and what a user changes in them."""
     return {
         stage.path_of("ConfigMap"): {"data": {"empty": "not any more", "new": "by hand"}},
         stage.path_of("Secret"): {"data": {"password": base64.b64encode(b"12345").decode()}},
@@ -123,7 +123,7 @@ METADATA_OF_SERVER = ("resourceVersion", "generation", "managedFields", "uid", "
 
 
 def content(live: Object | None) -> Object | None:
-    """What somebody decides on: neither status nor what the API server and controllers note down."""
+    """What a user decides on: neither status nor what the API server and controllers note down."""
     if live is None or is_deleting(live):
         return None
     metadata = {name: value for name, value in live["metadata"].items() if name not in METADATA_OF_SERVER}
@@ -153,7 +153,7 @@ def test_it_is_applied_kept_and_removed_as_a_whole(stage: Stage) -> None:
     }
     assert listed == wanted
 
-    # What somebody changes or deletes comes back as it was.
+    # What a user changes or deletes comes back as it was.
     changes = manual_changes(stage)
     deleted = [stage.path_of(kind) for kind in DELETED_BY_HAND]
     before = {path: content(stage.live(path)) for path in (*changes, *deleted)}

@@ -54,7 +54,7 @@ def is_quiet(logged: list[MutableMapping[str, Any]]) -> bool:
 
 
 async def define(world: World, kind: Resource) -> None:
-    """Returns as soon as the CRD says that its kind is established."""
+    """Returns as soon as the CRD reports that its kind is established."""
     await world.create(definition(kind))
 
     async def is_established() -> bool:
@@ -101,7 +101,7 @@ async def test_a_store_empties_with_its_crd_and_fills_again(
                 return audit.calls(since=mark, user_agent=user_agent, watches=True)
 
             # The API server may serve the kind a moment longer than it has its CRD, or stop before the watch ends.
-            await soon(lambda: [call.uri for call in attempts()][-1:] == ["/apis"], "it is asked which kinds there are")
+            await soon(lambda: [call.uri for call in attempts()][-1:] == ["/apis"], "kinds are queried")
             await soon(lambda: logged and "failed" in logged[-1]["event"], "the watch has failed")
             before = len(logged)
             mark = audit.mark()
@@ -151,7 +151,7 @@ async def test_a_wake_up_that_comes_too_early_shortens_the_waiting(
             await asyncio.sleep(1)  # it has failed; the next one comes after 15 seconds at least
             caches.wake(kind.group)
             await define(world, kind)
-            # Whoever is woken a moment too early must not fall back into a long wait.
+            # A waiter that is woken a moment too early must not fall back into a long wait.
             wanted = await fill(world, kind, "a")
             await soon(lambda: keys(store) == wanted, "the store is filled", seconds=12)
     assert is_quiet(logged), logged

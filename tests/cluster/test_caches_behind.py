@@ -1,4 +1,4 @@
-"""When a cache says that it may lack what is in the cluster."""
+"""When a cache reports that it may lack what is in the cluster."""
 
 import asyncio
 import uuid

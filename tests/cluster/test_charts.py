@@ -63,7 +63,7 @@ async def test_a_chart_is_rendered_without_anything_on_a_disk(program: Path) -> 
         *("dependency elsewhere", "recursion", "file elsewhere"),
     ],
 )
-async def test_what_helm_says_is_reported(program: Path, files: Mapping[str, str], reported: str) -> None:
+async def test_what_helm_reports_is_reported(program: Path, files: Mapping[str, str], reported: str) -> None:
     with pytest.raises(ChartError, match=reported):
         await Helm(program=program).render(packed(files), RELEASE)
 
@@ -149,7 +149,7 @@ async def test_others_do_not_wait_for_a_chart_that_takes_its_time(program: Path)
     assert time.monotonic() - began < 30
 
 
-async def test_without_helm_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_without_helm_it_is_reported_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(running, "PROGRAM", "no-such-helm")

@@ -109,13 +109,13 @@ def credentials(tmp_path: Path, fake: FakeRegistry) -> Path:
 
 
 @pytest.mark.parametrize("token", ["", "t"], ids=["password", "token for a password"])
-async def test_credentials_are_given_if_they_are_asked_for(
+async def test_credentials_are_given_if_they_are_requested(
     fake: FakeRegistry, registry: Registry, credentials: Path, token: str
 ) -> None:
     fake.password, fake.token = "good", token
     known = Registry(program=registry.program, credentials=credentials)
     assert (await known.chart(fake.reference("1"))).archive == fake.archive
-    assert fake.sent[0][1] == "", "not before the registry has asked"
+    assert fake.sent[0][1] == "", "not before the registry has requested them"
     with pytest.raises(
         RegistryError, match=r"give credentials for 127\.0\.0\.1:\d+ .* config\.json of .* DOCKER_CONFIG"
     ):
@@ -162,7 +162,7 @@ async def test_credentials_do_not_follow_to_another_host(
     assert {given for host, given in fake.sent if host != elsewhere} > {""}
 
 
-async def test_what_a_registry_says_is_not_shown(fake: FakeRegistry, registry: Registry) -> None:
+async def test_what_a_registry_reports_is_not_shown(fake: FakeRegistry, registry: Registry) -> None:
     fake.answer = web.json_response({"errors": [{"code": "DENIED", "message": "no 's3cret'\nfor you"}]}, status=403)
     with pytest.raises(RegistryError, match="status code 403; give credentials") as raised:
         await registry.chart(fake.reference("1"))
@@ -261,7 +261,7 @@ async def test_elsewhere_there_has_to_be_tls(
         assert (await registry.chart(wanted)).archive == fake.archive
 
 
-async def test_a_registry_that_knows_no_tls_is_not_asked_without(
+async def test_a_registry_that_knows_no_tls_is_not_queried_without(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with far_away(monkeypatch, tmp_path, has_tls=False) as fake:

@@ -38,7 +38,7 @@ async def client(cluster: Cluster) -> AsyncIterator[CountingClient]:
 
 
 def deletion(resource: Resource, namespace: str = "") -> Request:
-    """What the API server asks for each object of a collection."""
+    """Request that the API server sends for each object of a collection."""
     return Request(
         uid="1",
         kind=Kind(resource.group, resource.version, resource.kind),
@@ -83,7 +83,7 @@ async def test_one_object_without_confirmation_keeps_all_of_its_namespace(
     assert await handle(deletion(INFRASTRUCTURES, f"{namespace}-other")) == Allowed()
 
     await confirm(client, INFRASTRUCTURES, "b", namespace)
-    # A refusal is never remembered: whoever has just confirmed may go on.
+    # A refusal is never remembered: a client that has just confirmed may go on.
     assert await handle(deletion(INFRASTRUCTURES, namespace)) == Allowed()
 
 

@@ -1,6 +1,6 @@
 """CertificateSigningRequests of real users with real keys, decided at an API server that is for these tests alone.
 
-Whoever decides on requests decides on those of the whole cluster, so each test process has a cluster of its own here.
+A program that decides on requests decides on those of the whole cluster, so each test process has a cluster of its own here.
 """
 
 import base64
@@ -138,7 +138,7 @@ class SigningPlace(Place):
         return self.decision(name)
 
     def decide(self, name: str, kind: str) -> None:
-        """As somebody else."""
+        """As another client."""
         csr = self.request(name)
         csr["status"] = {"conditions": [{"type": kind, "status": "True", "reason": "Somebody", "message": "else"}]}
         self.api.update(self.path(CERTIFICATE_SIGNING_REQUESTS, name, subresource="approval"), csr)
@@ -195,7 +195,7 @@ async def test_a_kubelet_gets_its_certificate_and_serves_with_it(world: SigningP
 
 
 def _shake_hands(pair: Path, *, ca: str, host: str) -> set[str | None]:
-    """The versions that a server with the certificate and a client that asks for the host agree on, in memory.
+    """The versions that a server with the certificate and a client that requests the host agree on, in memory.
 
     Raises:
         ssl.SSLError: the client does not accept the certificate.

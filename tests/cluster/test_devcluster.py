@@ -43,7 +43,7 @@ def test_a_node_without_the_annotation_is_left_alone(cluster: Cluster, namespace
     place, name = Place(cluster, namespace), f"plain-{namespace}"
     place.create(obj("Node", name, spec={"unschedulable": True}))
     try:
-        # Once a pod on a played node runs, KWOK has seen the older node too.
+        # Once a pod on a simulated node runs, KWOK has seen the older node too.
         run_pod(place)
         assert not is_ready(place.get("Node", name))
     finally:
@@ -130,7 +130,7 @@ def test_audit_counts_the_calls_of_one_client_by_verb_and_resource(
     assert audit.count(since=audit.mark(), user_agent=f"counted-{namespace}/") == {}
 
 
-def test_audit_counts_leases_and_watches_only_if_asked_for(cluster: Cluster, namespace: str, audit: Audit) -> None:
+def test_audit_counts_leases_and_watches_only_if_requested(cluster: Cluster, namespace: str, audit: Audit) -> None:
     agent = f"watching-{namespace}/"
     api = Api(url=cluster.url, ca=cluster.ca, token=cluster.token, user_agent=agent)
     lease = {"metadata": {"name": "leader"}}

@@ -79,7 +79,7 @@ def test_nothing_is_left_when_the_owner_is_killed_while_it_starts(name: str) -> 
 
 def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(name: str) -> None:
     cluster = Cluster(name=name).start()
-    # Whoever starts another cluster at this moment sweeps away what is not held.
+    # Another cluster that starts at this moment sweeps away what is not held.
     with locked(start_lock(cluster.state)):
         os.kill(supervisor_of(cluster), signal.SIGKILL)
         eventually(lambda: not processes_of(cluster))
@@ -91,7 +91,7 @@ def test_components_die_with_their_supervisor_and_the_name_can_be_used_again(nam
 
 
 def test_a_supervisor_is_alive_until_all_that_it_had_is_gone(tmp_path: Path) -> None:
-    """Whoever starts another one in its place begins then."""
+    """Another one in its place starts then."""
     (tmp_path / "logs").mkdir()
     supervisor.launch(tmp_path, owner=os.getpid())
     for number in range(500):
@@ -159,7 +159,7 @@ def test_two_names_live_side_by_side_on_the_command_line(name: str) -> None:
 
 def test_two_checkouts_have_their_own_clusters(tmp_path: Path) -> None:
     for package in ("devcluster", "localprocesses", "kube"):
-        # What is compiled may be written anew at this moment.
+        # What is compiled may be rewritten at this moment.
         shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     script = "from localprocesses.state import directory; print(directory('default'))"
     command = [sys.executable, "-c", script]
@@ -171,7 +171,7 @@ def test_two_checkouts_have_their_own_clusters(tmp_path: Path) -> None:
     assert there != here
 
 
-def test_commands_that_need_a_cluster_say_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_need_a_cluster_report_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["kubeconfig", "--name", "nowhere"]) == 1
     assert capsys.readouterr().err == (
         "error: the cluster 'nowhere' is not up; start it by: python -m devcluster up --name nowhere\n"

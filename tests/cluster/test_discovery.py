@@ -1,4 +1,4 @@
-"""Discovery follows kinds that come, change and go, and asks little."""
+"""Discovery follows kinds that come, change and go, and queries little."""
 
 import asyncio
 import contextlib
@@ -47,7 +47,7 @@ def widgets(group: str, *, versions: Sequence[str] = ("v1",), scope: str = "Name
 async def until_found(
     discovery: Discovery, group: str, version: str, holds: Callable[[Resource | None], bool]
 ) -> Resource | None:
-    """Asks as those do who learn of every change of a CRD, until the API server has caught up."""
+    """Queries as those do who learn of every change of a CRD, until the API server has caught up."""
     async with asyncio.timeout(60):
         while True:
             discovery.invalidate(group)
@@ -92,7 +92,7 @@ async def test_a_kind_that_comes_changes_and_goes_is_followed(client: CountingCl
 
 
 @pytest.mark.parametrize(("api_version", "calls"), [("v1", 1), ("unused.example.com/v1", 2)])
-async def test_a_missing_kind_is_asked_for_less_and_less_often(
+async def test_a_missing_kind_is_requested_less_and_less_often(
     api_version: str, calls: int, client: CountingClient, audit: Audit, user_agent: str
 ) -> None:
     """That a group version is not served takes two answers: there is no document, and it is not in the list."""
@@ -118,7 +118,7 @@ async def test_a_missing_kind_is_asked_for_less_and_less_often(
     await soon(lambda: sum(audit.count(user_agent=user_agent).values()) == wanted, "the calls in the audit log")
 
 
-async def test_what_is_invalidated_is_asked_for_at_once(client: CountingClient) -> None:
+async def test_what_is_invalidated_is_requested_at_once(client: CountingClient) -> None:
     discovery = Discovery(client, clock=FakeClock())
     for _ in range(3):
         with pytest.raises(KindNotServed):
@@ -207,7 +207,7 @@ async def test_subresources_and_what_can_not_be_read_are_no_kinds(client: Counti
         ("v1\r\nX: y", "ConfigMap"),
     ],
 )
-async def test_what_is_no_api_version_is_not_asked_for(api_version: str, kind: str, client: CountingClient) -> None:
+async def test_what_is_no_api_version_is_not_requested(api_version: str, kind: str, client: CountingClient) -> None:
     with pytest.raises(KindNotServed) as missing:
         await Discovery(client).find(api_version, kind)
     assert str(missing.value) == f'no matches for kind "{kind}" in version "{api_version}"'
@@ -278,7 +278,7 @@ async def test_the_schema_of_a_built_in_kind_is_the_version_of_kubernetes(client
     assert discovery.known_schema(CONFIG_MAPS) is None
 
 
-async def test_all_kinds_are_asked_for_at_once_and_seldom(client: CountingClient) -> None:
+async def test_all_kinds_are_requested_at_once_and_seldom(client: CountingClient) -> None:
     clock = FakeClock()
     discovery = Discovery(client, clock=clock)
     assert {DEPLOYMENTS, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS} <= set(await discovery.served())

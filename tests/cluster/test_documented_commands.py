@@ -1,7 +1,7 @@
 """Every command in README and docs works as it stands, from top to bottom, in a fresh checkout.
 
 The commands of one block run in one shell, since they set variables for each other. `SERVERS` run until they log that
-they are ready; `LEFT_OUT` says of the others who runs them, or why they can't be run here. Beside the checkout are the
+they are ready; `LEFT_OUT` states of the others who runs them, or why they can't be run here. Beside the checkout are the
 files that the pages ask the reader to have, and an agent runs as in a cluster where it is installed.
 """
 
@@ -173,7 +173,7 @@ _YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 
 class Reader:
-    """Somebody with a checkout, a cluster and what the pages ask for."""
+    """A user with a checkout, a cluster and what the pages ask for."""
 
     def __init__(self, cluster: Cluster, home: Path) -> None:
         self.cluster = cluster
@@ -253,7 +253,7 @@ class Reader:
                 process.wait(60)
 
     def prepare(self, page: str) -> None:
-        """What the page asks the reader to have."""
+        """Tools that the page expects."""
         kubeconfig = self.cluster.kubeconfig.read_text()
         webhooks = {
             **HEAD,

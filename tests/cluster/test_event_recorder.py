@@ -54,7 +54,7 @@ async def test_a_repeated_event_is_counted_up(client: Client, namespace: str, ab
     assert {e["involvedObject"]["uid"] for e in events} == {about["metadata"]["uid"]}
 
 
-async def test_an_event_that_has_expired_is_written_anew(client: Client, namespace: str, about: Object) -> None:
+async def test_an_event_that_has_expired_is_rewritten(client: Client, namespace: str, about: Object) -> None:
     async with recording(client) as recorder:
         recorder.event(about, "Normal", "Applied", "it did")
         await recorder.drain(60)
@@ -64,7 +64,7 @@ async def test_an_event_that_has_expired_is_written_anew(client: Client, namespa
     assert [e["count"] for e in await events_of(client, namespace)] == [2]
 
 
-async def test_who_may_only_create_events_creates_repeats_anew(
+async def test_who_may_only_create_events_creates_repeats_again(
     cluster: Cluster, client: Client, namespace: str, about: Object
 ) -> None:
     grant(cluster, namespace, rule("", "events", "create"), namespace=namespace)

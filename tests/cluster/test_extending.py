@@ -1,4 +1,4 @@
-"""The example of a controller in docs/extending.md: entered as the document says, it does what its test says."""
+"""The example of a controller in docs/extending.md: entered as the document states, it does what its test states."""
 
 import os
 import re

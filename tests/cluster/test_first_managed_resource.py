@@ -39,7 +39,7 @@ def is_shown(shown: str, printed: str) -> bool:
 
 
 class Shell:
-    """The terminal of somebody who follows the page, in a directory of its own that looks like a checkout."""
+    """The terminal of a user who follows the page, in a directory of its own that looks like a checkout."""
 
     def __init__(self, checkout: Path, temporary: str) -> None:
         self.checkout = checkout

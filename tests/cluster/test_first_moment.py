@@ -98,7 +98,7 @@ def test_process_1_is_ended_by_a_signal_from_its_first_moment_on(program: str, c
 
 @pytest.mark.skipif(not may_unshare(), reason="needs to be allowed to make a PID namespace")
 @pytest.mark.parametrize(("prefix", "warnings"), [([], 1), (["env", "--block-signal=TERM"], 0)])
-def test_process_1_says_that_it_may_have_lost_a_signal(prefix: list[str], warnings: int, tmp_path: Path) -> None:
+def test_process_1_reports_that_it_may_have_lost_a_signal(prefix: list[str], warnings: int, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps(configuration("default")))
     started = subprocess.run(

@@ -1,4 +1,4 @@
-"""A disk is full, so that no log entry can be written: the programs go on with their work, and end when they are asked to."""
+"""A disk is full, so that no log entry can be written: the programs go on with their work, and end when they are requested to."""
 
 import uuid
 

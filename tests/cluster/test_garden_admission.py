@@ -27,7 +27,7 @@ def user() -> str:
     return f"user-{uuid.uuid4().hex[:6]}"
 
 
-def test_a_project_belongs_to_whoever_creates_it(garden: Garden, user: str) -> None:
+def test_a_project_belongs_to_its_creator(garden: Garden, user: str) -> None:
     garden.allow(user, "create", resources.PROJECTS)
     name = f"p{uuid.uuid4().hex[:6]}"
     created = garden.as_user(user).create(resources.PROJECTS, name, spec={})

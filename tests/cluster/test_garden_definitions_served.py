@@ -90,7 +90,7 @@ def test_all_definitions_are_served_as_they_are_written(garden: Cluster) -> None
         ("managedseed.spec.gardenlet.bootstrap", ("BootstrapToken", "ServiceAccount")),
     ],
 )
-def test_explain_says_meaning_default_and_unit(garden: Cluster, field: str, words: tuple[str, ...]) -> None:
+def test_explain_reports_meaning_default_and_unit(garden: Cluster, field: str, words: tuple[str, ...]) -> None:
     explained = " ".join(kubectl(garden, "explain", field).split())
     assert not [word for word in words if word not in explained], explained
 
@@ -213,7 +213,9 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("resource", "change", "field"), CHANGES, ids=[f"{one[0].kind}-{one[2]}" for one in CHANGES])
-def test_what_is_immutable_says_so_at_its_path(garden: Cluster, resource: Resource, change: Object, field: str) -> None:
+def test_what_is_immutable_reports_so_at_its_path(
+    garden: Cluster, resource: Resource, change: Object, field: str
+) -> None:
     name = f"fixed-{CHANGES.index((resource, change, field))}"
     garden.api.create(path(resource), example(resource, name))
     with pytest.raises(ApiError) as refused:

@@ -1,4 +1,4 @@
-"""BackupBuckets and BackupEntries of a Seed, with an extension that is played: well, badly, and late."""
+"""BackupBuckets and BackupEntries of a Seed, with a simulated extension: well, badly, and late."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -96,12 +96,12 @@ async def test_a_bucket_is_made_and_then_left_alone(place: MirrorPlace) -> None:
         assert metadata(generated)["ownerReferences"][0]["uid"] == uid(bucket)
         await looked_at(loop, BACKUP_BUCKETS, bucket)
         since = audit.mark()
-        # What asks for no work brings no pass.
+        # What requests no work brings no pass.
         touched = place.garden.patch(BACKUP_BUCKETS, place.name, {"metadata": {"labels": {"seen": "1"}}})
         await looked_at(loop, BACKUP_BUCKETS, touched)
         place.garden.patch(EXTENSION_BUCKETS, place.name, {"metadata": {"labels": {"seen": "1"}}})
         assert place.calls(audit, since) == []
-    # The first pass of another process says that it has nothing to create.
+    # The first pass of another process reports that it has nothing to create.
     for writes in (["backupbuckets/status"], []):
         since = audit.mark()
         async with place.gardenlet(buckets) as (loop,):
@@ -172,7 +172,7 @@ async def test_a_generated_secret_that_is_the_extensions_own_is_only_read(place:
     assert resource_version(left) == resource_version(own)
 
 
-async def test_a_secret_of_somebody_else_is_neither_overwritten_nor_used(place: MirrorPlace) -> None:
+async def test_a_secret_of_another_client_is_neither_overwritten_nor_used(place: MirrorPlace) -> None:
     foreign = place.create(SECRETS, generated_name(place), namespace=GARDEN, stringData={"key": "foreign"})
     place.create(SECRETS, f"source-{place.name}", namespace=GARDEN, stringData={"key": "generated"})
     async with place.gardenlet(buckets):
@@ -218,7 +218,7 @@ async def test_credentials_are_kept_for_a_seed_whose_bucket_is_not_to_be_seen(pl
     assert finalizers(place.secret(place.name) or {}) == [keys.CREDENTIALS_FINALIZER]
 
 
-async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: MirrorPlace) -> None:
+async def test_a_changed_spec_is_requested_and_an_older_answer_is_none(place: MirrorPlace) -> None:
     async with place.gardenlet(buckets):
         place.bucket()
         await made(place)
@@ -236,7 +236,7 @@ async def test_a_changed_spec_is_asked_for_and_an_older_answer_is_none(place: Mi
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
 
 
-async def test_other_credentials_are_copied_and_asked_for(place: MirrorPlace) -> None:
+async def test_other_credentials_are_copied_and_requested(place: MirrorPlace) -> None:
     async with place.gardenlet(buckets):
         place.bucket()
         await made(place)
@@ -248,7 +248,7 @@ async def test_other_credentials_are_copied_and_asked_for(place: MirrorPlace) ->
         await until_state(partial(place.find, BACKUP_BUCKETS), "Reconcile", "Succeeded")
 
 
-async def test_credentials_that_change_in_the_second_of_an_answer_are_asked_for(place: MirrorPlace) -> None:
+async def test_credentials_that_change_in_the_second_of_an_answer_are_requested(place: MirrorPlace) -> None:
     """Though the gardenlet is ended after it has copied them, or the extension after it has taken the question."""
     moment = datetime(2026, 1, 1, 12, 0, 0, 700_000, tzinfo=UTC)
     later, pauses = moment.replace(second=1, microsecond=0), list[float]()
@@ -314,7 +314,7 @@ async def test_an_entry_is_made_and_then_left_alone(place: MirrorPlace) -> None:
         touched = place.change_entry({"metadata": {"labels": {"seen": "1"}}})
         await looked_at(loop, BACKUP_ENTRIES, touched)
         assert place.calls(audit, since) == []
-    # The first pass of another process says that it has nothing to create.
+    # The first pass of another process reports that it has nothing to create.
     for writes in (["backupentries/status"], []):
         since = audit.mark()
         async with place.gardenlet(entries) as (loop,):
@@ -369,7 +369,7 @@ async def test_what_an_entry_takes_from_its_bucket_is_passed_on(place: MirrorPla
         requested = await place.requested(EXTENSION_ENTRIES, place.entry_name)
         assert requested["spec"]["backupBucketProviderStatus"] == {"id": "7"}
         assert last_state(place.find_entry()) == ("Reconcile", "Processing")
-        # It is about to be done, so who asks for the same has the former answer until then.
+        # It is about to be done, so who requests the same has the former answer until then.
         place.change_entry(_asking("reconcile"))
         await until_state(place.find_entry, "Reconcile", "Succeeded")
         place.answer(EXTENSION_ENTRIES, place.entry_name, state="Error", error=ERROR)
@@ -421,7 +421,7 @@ async def test_a_copy_of_a_move_is_not_kept(place: MirrorPlace) -> None:
     assert place.secret(f"entry-{source}") is None
 
 
-async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: MirrorPlace) -> None:
+async def test_an_entry_moves_and_is_restored_when_it_is_requested(place: MirrorPlace) -> None:
     other = MirrorPlace(place.garden, shared=place)
     async with place.gardenlet(entries), other.gardenlet(entries) as (loop,):
         place.ready_bucket()
@@ -437,7 +437,7 @@ async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: Mirror
         left = await until_state(place.find_entry, "Migrate", "Succeeded")
         assert "seedName" not in left["status"]
         assert place.secret(f"entry-{place.entry_name}") is None
-        # Whatever happens to buckets, the next Seed waits until it is asked.
+        # Whatever happens to buckets, the next Seed waits until it is requested.
         await looked_at(loop, BACKUP_ENTRIES, left)
         for bucket in (place, other):
             status = {"lastOperation": {**_last(bucket), "description": "again"}}
@@ -459,10 +459,10 @@ async def test_an_entry_moves_and_is_restored_when_it_is_asked_for(place: Mirror
     other.remove()
 
 
-async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_asked_for_before(
+async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_requested_before(
     place: MirrorPlace,
 ) -> None:
-    """The status alone changes then, and the annotation that asks for it counts only once."""
+    """The status alone changes then, and the annotation that requests it counts only once."""
     other = place.place.seed("-b")
     async with place.gardenlet(entries) as (loop,):
         place.ready_bucket()
@@ -475,7 +475,7 @@ async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_aske
         await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="restore")
 
 
-async def test_an_entry_that_leaves_and_comes_back_is_asked_for_at_once(place: MirrorPlace) -> None:
+async def test_an_entry_that_leaves_and_comes_back_is_requested_at_once(place: MirrorPlace) -> None:
     async with place.gardenlet(entries) as (loop,):
         place.ready_bucket()
         place.entry()

@@ -1,4 +1,4 @@
-"""Bastions for Shoots of a Seed, with an extension that is played."""
+"""Bastions for Shoots of a Seed, with a simulated extension."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ class BastionPlace(MirrorPlace):
         self.garden.delete(BASTIONS, "b", namespace=self.place.namespace)
 
     async def ready(self, status: str = "True") -> Object:
-        """The Bastion, once it says this."""
+        """The Bastion, once it reports this."""
 
         def found() -> Object | None:
             live = self.found()
@@ -96,7 +96,7 @@ async def test_a_bastion_is_made_and_then_left_alone(place: BastionPlace) -> Non
     audit.close()
 
 
-async def test_who_may_come_in_is_changed_in_the_seed_and_asked_for(place: BastionPlace) -> None:
+async def test_who_may_come_in_is_changed_in_the_seed_and_requested(place: BastionPlace) -> None:
     async with place.gardenlet(declare):
         place.bastion()
         await place.made()

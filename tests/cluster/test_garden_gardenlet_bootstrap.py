@@ -56,7 +56,7 @@ async def approving(garden: Garden) -> AsyncIterator[None]:
 
 
 async def ready(entry: Entry, gardenlet: AgentProcess) -> None:
-    """Waits for the Seed to be so. A gardenlet that has ended shows what it said."""
+    """Waits for the Seed to be so. A gardenlet that has ended shows what it reported."""
 
     def is_ready() -> bool:
         if gardenlet.process.poll() is not None:
@@ -95,7 +95,7 @@ async def test_a_gardenlet_that_waits_for_an_approval_lives_and_is_not_ready(ent
     with entry.process() as gardenlet:
         gardenlet.wait_for_log("Waiting for the approval of a certificate for the garden")
         assert [gardenlet.probe(path)[0] for path in ("/readyz", "/healthz")] == [500, 200]
-        assert gardenlet.stop() == 0, "it ends when it is asked to"
+        assert gardenlet.stop() == 0, "it ends when it is requested to"
 
 
 async def test_what_a_killed_gardenlet_has_begun_is_finished_by_the_next_one(entry: Entry, approving: None) -> None:

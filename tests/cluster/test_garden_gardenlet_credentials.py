@@ -109,7 +109,7 @@ def expired(entry: Entry) -> bytes:
 # --- expired
 
 
-async def test_with_an_expired_certificate_a_gardenlet_waits_and_says_for_what(entry: Entry) -> None:
+async def test_with_an_expired_certificate_a_gardenlet_waits_and_reports_for_what(entry: Entry) -> None:
     entry.put(KUBECONFIG, expired(entry))
     with entry.process() as gardenlet:
         body = await soon(lambda: _reason(gardenlet.probe("/readyz/garden-credentials")), "the reason to be reported")
@@ -163,7 +163,7 @@ async def test_a_certificate_is_renewed_when_it_is_due(entry: Entry, approving: 
     async with running(entry) as (access, _):
         await soon(lambda: entry.stored().content != before.content, "another certificate")
         # It was scarce already.
-        await soon(lambda: (said_of(entry) or {}).get("status") == "True", "the Seed to say so")
+        await soon(lambda: (said_of(entry) or {}).get("status") == "True", "the Seed to report so")
         assert access.credentials.life == entry.stored().life
         until = f"{life_of(entry).until:%Y-%m-%dT%H:%M:%SZ}"
         assert entry.registered()["status"]["clientCertificateExpirationTimestamp"] == until
@@ -188,7 +188,7 @@ async def test_a_renewal_that_is_denied_is_reported_and_tried_again_after_a_quar
         assert (event["type"], event["reason"]) == ("Warning", "GardenletCertificateRotationFailed")
         assert "Certificate expires in 5" in event["message"]
         assert event["message"].endswith("it is denied: Policy: not now")
-        said = await soon(lambda: said_of(entry), "the Seed to say so")
+        said = await soon(lambda: said_of(entry), "the Seed to report so")
         assert said["status"] == "True"
         assert "not now" in said["message"]
         clock.now += 890
@@ -196,7 +196,7 @@ async def test_a_renewal_that_is_denied_is_reported_and_tried_again_after_a_quar
         assert len(requests_of(entry)) == 1
         clock.now += 20
         await soon(lambda: len(requests_of(entry)) == 2, "the next request")
-    assert annotations(entry.secret(KUBECONFIG)) == {keys.OPERATION: "renew"}, "it is still asked for"
+    assert annotations(entry.secret(KUBECONFIG)) == {keys.OPERATION: "renew"}, "it is still requested"
 
 
 async def test_a_kubeconfig_that_an_operator_stores_is_used_at_once(entry: Entry) -> None:
@@ -215,7 +215,7 @@ async def test_a_kubeconfig_that_an_operator_stores_is_used_at_once(entry: Entry
     assert requests_of(entry) == []
 
 
-async def test_a_kubeconfig_for_another_address_ends_the_process_to_begin_anew(entry: Entry) -> None:
+async def test_a_kubeconfig_for_another_address_ends_the_process_to_start_again(entry: Entry) -> None:
     entry.put(KUBECONFIG, valid(entry))
     async with running(entry) as (access, rotation):
         elsewhere = replace(entry, server="https://127.0.0.1:1")
@@ -243,7 +243,7 @@ async def test_a_certificate_in_a_file_is_renewed_into_the_secret(
             await rotation.stop()
 
 
-async def test_nothing_is_asked_while_nothing_changes(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_queried_while_nothing_changes(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     requested: list[str] = []
 
     class Counting(Transport):

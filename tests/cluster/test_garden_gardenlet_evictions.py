@@ -128,7 +128,7 @@ async def test_without_an_update_policy_it_gets_one(world: AutoscalerWorld, loop
     await world.until(ONLY_MORE)
 
 
-async def test_what_somebody_changes_is_restored(world: AutoscalerWorld, loop: ControlLoop) -> None:
+async def test_what_a_user_changes_is_restored(world: AutoscalerWorld, loop: ControlLoop) -> None:
     await world.autoscaler(updateMode="Auto")
     await world.until(ONLY_MORE)
     for requirements in (None, OWN):
@@ -146,7 +146,7 @@ async def test_only_autoscalers_with_the_label_are_managed(world: AutoscalerWorl
     await world.until(ONLY_MORE)
 
 
-async def test_annotations_that_say_nothing_change_nothing(world: AutoscalerWorld, loop: ControlLoop) -> None:
+async def test_annotations_that_state_nothing_change_nothing(world: AutoscalerWorld, loop: ControlLoop) -> None:
     await world.unchanged(loop, await world.autoscaler(IN_WINDOW_ONLY, evictionRequirements=OWN))
     await world.unchanged(loop, await world.change(annotations={keys.MAINTENANCE_WINDOW: "0100,0200"}))
     await world.unchanged(loop, await world.change(annotations={keys.DOWNSCALE_RESTRICTION: "sometimes"}))

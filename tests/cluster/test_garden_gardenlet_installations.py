@@ -193,7 +193,7 @@ async def test_the_finalizer_stays_until_the_namespace_has_gone(world: Extension
         message = f'Deletion of Namespace "{namespace}" is still pending.'
         await world.until_said("e", conditions.INSTALLED, "False", "DeletionPending", message)
         assert keys.INSTALLATION_FINALIZER in finalizers(world.place.get(CONTROLLER_INSTALLATIONS, world.called("e")))
-        # As if somebody had removed it by force, and installed the extension again.
+        # As if a user had removed it by force, and installed the extension again.
         world.place.patch(CONTROLLER_INSTALLATIONS, world.called("e"), {"metadata": {"finalizers": None}})
         with contextlib.suppress(NotFound):
             await soon(

@@ -45,7 +45,7 @@ EXPIRED = {"clientCertificateExpirationTimestamp": "2026-01-01T00:00:00Z"}
 
 @pytest.fixture(scope="module")
 def cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
-    """Of the Shoots: there is one namespace for a gardenlet in it, so they are played one after the other."""
+    """Of the Shoots: there is one namespace for a gardenlet in it, so they are simulated one after the other."""
     with Cluster() as cluster:
         yield cluster
 
@@ -142,7 +142,7 @@ async def test_a_gardenlet_that_is_locked_out_gets_in_again_and_one_that_is_in_i
         play.kick()
         await soon(play.token, "a new bootstrap token")
         await soon(lambda: play.find(SECRETS, "gardenlet-kubeconfig") is None, "the old kubeconfig to go")
-        await soon(lambda: "bootstrapKubeconfig" in play.configuration(), "the gardenlet to ask anew")
+        await soon(lambda: "bootstrapKubeconfig" in play.configuration(), "the gardenlet to ask again")
 
 
 async def test_a_gardenlet_that_went_before_its_seed_is_missed_by_name(play: ManagedSeedPlay) -> None:

@@ -1,4 +1,4 @@
-"""Policies of a seed's namespaces: which namespaces get them, what restores them, and what belongs to somebody else."""
+"""Policies of a seed's namespaces: which namespaces get them, what restores them, and what belongs to another client."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -88,7 +88,7 @@ class PolicyWorld(World):
         return await self.create(policy)
 
     async def not_managed(self, namespace: str) -> list[tuple[str, str]]:
-        """Events about policies that belong to somebody else: types and names."""
+        """Events about policies that belong to another client: types and names."""
         found = [each for each in await self.list("Event", namespace=namespace) if each["reason"] == NOT_MANAGED]
         return [(each["type"], each["involvedObject"]["name"]) for each in found if each.get("count", 1) == 1]
 
@@ -98,7 +98,7 @@ async def world(garden: Garden) -> AsyncIterator[PolicyWorld]:
     install_seed_kinds(garden.cluster)
     async with connected(garden.cluster) as client:
         world = PolicyWorld(client, "default")
-        # The API server of tests does not say where it is.
+        # The API server of tests does not report where it is.
         await world.remove(ENDPOINTS, "kubernetes", namespace="default")
         await world.create(obj(ENDPOINTS, "kubernetes", namespace="default", subsets=[subset("10.11.12.13", port=443)]))
         yield world
@@ -157,7 +157,7 @@ async def test_labels_of_a_namespace_decide(world: PolicyWorld, garden: Garden) 
         await until_idle(loop)
 
 
-async def test_what_somebody_changes_is_restored(world: PolicyWorld, garden: Garden) -> None:
+async def test_what_a_user_changes_is_restored(world: PolicyWorld, garden: Garden) -> None:
     namespace = await world.namespace_with(SHOOT)
     async with controller(garden):
         made = await world.until_policies(namespace)
@@ -174,7 +174,7 @@ async def test_what_somebody_changes_is_restored(world: PolicyWorld, garden: Gar
         assert uid(found[DENY_ALL]) == uid(made[DENY_ALL])
 
 
-async def test_policies_of_somebody_else_are_left_alone(world: PolicyWorld, garden: Garden) -> None:
+async def test_policies_of_another_client_are_left_alone(world: PolicyWorld, garden: Garden) -> None:
     plain, shoot = await world.namespace_with({}), await world.namespace_with(SHOOT)
     for namespace in (plain, shoot):
         for name in (DENY_ALL, TO_DNS, "mine"):

@@ -142,7 +142,7 @@ async def test_it_waits_for_the_extensions_that_the_seed_needs(place: SeedPlace)
         ("global-monitoring", "global monitoring secret not found in seed namespace"),
     ],
 )
-async def test_what_the_garden_lacks_is_said_and_tried_again(place: SeedPlace, role: str, text: str) -> None:
+async def test_what_the_garden_lacks_is_reported_and_tried_again(place: SeedPlace, role: str, text: str) -> None:
     name = role.removeprefix("global-")
     place.garden.delete(SECRETS, name, namespace=namespace_of(place.name))
     async with place.gardenlet(declare):
@@ -213,7 +213,7 @@ async def test_a_process_that_is_stopped_leaves_its_operation_to_the_next_one(pl
     assert place.seed["status"]["clientCertificateExpirationTimestamp"]
 
 
-# --- what a person asks for
+# --- what a person requests
 
 
 def _token_secret(place: SeedPlace, name: str, label: str, annotation: str) -> str:
@@ -239,7 +239,7 @@ def _token_secret(place: SeedPlace, name: str, label: str, annotation: str) -> s
         ),
     ],
 )
-async def test_tokens_are_renewed_when_a_person_asks_for_it(
+async def test_tokens_are_renewed_when_a_person_requests_it(
     place: SeedPlace, operation: str, label: str, annotation: str
 ) -> None:
     path = _token_secret(place, "asked", label, annotation)

@@ -1,4 +1,4 @@
-"""The condition of a Seed says how the components in its cluster are, and nothing from before the last write."""
+"""The condition of a Seed reports how the components in its cluster are, and nothing from before the last write."""
 
 import contextlib
 import uuid
@@ -55,7 +55,7 @@ class CareWorld(World):
         return await self.says(metadata(made)["name"], namespace=namespace, **reported)
 
     async def says(self, name: str, *, namespace: str = "garden", observed: int = 1, **reported: Any) -> Object:
-        """What the resource manager would write. Args: said: statuses and reasons by type."""
+        """Write as the resource manager would. Args: reported: statuses and reasons by type."""
         time = format_time(utc_now())
         conditions = [
             {
@@ -120,7 +120,7 @@ async def care_of(
             yield context
 
 
-async def test_what_is_wrong_with_a_component_is_said_of_the_seed(world: CareWorld) -> None:
+async def test_what_is_wrong_with_a_component_is_reported_of_the_seed(world: CareWorld) -> None:
     async with care_of(world):
         await world.until(*FINE)
         made = await world.managed("b", ResourcesHealthy=("False", "PodsUnhealthy"))
@@ -161,7 +161,7 @@ async def test_a_problem_is_progressing_for_its_threshold(world: CareWorld) -> N
         await world.until(*FINE)
         await world.says(name, ResourcesHealthy=("False", "PodsUnhealthy"))
         before = await world.until("Progressing", "PodsUnhealthy")
-    # The time counts from when it was true, whatever is said meanwhile, and across restarts.
+    # The time counts from when it was true, whatever is reported meanwhile, and across restarts.
     async with care_of(world, threshold=0.5, period=1):
         await world.until("False", "PodsUnhealthy")
     async with care_of(world, threshold=3600):
@@ -202,7 +202,7 @@ def operation(state: str) -> Object:
 async def test_a_reconciliation_that_succeeds_leads_to_a_check(world: CareWorld) -> None:
     async with care_of(world):
         found = await world.until(*FINE)
-        # What the flow writes as a hint is replaced by what the check says.
+        # What the flow writes as a hint is replaced by what the check reports.
         hint = {**found, "status": "Progressing"}
         status = {"status": {"lastOperation": operation("Succeeded"), "conditions": [hint]}}
         world.place.patch(SEEDS, world.place.name, status, status=True)

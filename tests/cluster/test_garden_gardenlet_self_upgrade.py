@@ -1,4 +1,4 @@
-"""A gardenlet installs itself anew, as its Gardenlet says: all of that and nothing else, and never a release that does not start."""
+"""A gardenlet reinstalls itself, as its Gardenlet states: all of that and nothing else, and never a release that does not start."""
 
 import base64
 import io

@@ -58,7 +58,7 @@ class CarePlace(MirrorPlace):
         status = {"technicalID": self.technical_id, "seedName": self.name, "lastOperation": self.operation}
         status["observedGeneration"] = metadata(shoot)["generation"]
         shoot = self.place.patch(SHOOTS, "s", {"status": status}, status=True)
-        # What is rolled out has no workers, so less is to be played.
+        # What is rolled out has no workers, so less is to be simulated.
         rolled_out = {**shoot, "spec": {"provider": {"type": self.place.name}}}
         self.create(CLUSTERS, self.technical_id, spec={"cloudProfile": {}, "seed": {}, "shoot": rolled_out})
         for name in PARTS:
@@ -202,7 +202,7 @@ async def test_an_api_server_that_is_silent_does_not_keep_what_is_known_from_bei
             await place.until("ControlPlaneHealthy", "False", "DeploymentUnhealthy")
 
 
-async def test_webhooks_are_corrected_until_somebody_sets_them_back_again_and_again(place: CarePlace) -> None:
+async def test_webhooks_are_corrected_until_a_user_sets_them_back_again_and_again(place: CarePlace) -> None:
     """It fails open, and is about what the tests don't write."""
     rule = {"apiGroups": ["scheduling.k8s.io"], "apiVersions": ["v1"], "resources": ["priorityclasses"]}
     webhook: Object = {
@@ -313,7 +313,7 @@ async def test_pods_of_no_use_go(place: CarePlace) -> None:
         async with place.checked(every=0.5):
             await soon(lambda: place.find(PODS, "evicted", namespace=place.technical_id) is None, "a pod to go")
             await place.until("HibernationPossible", "True", "NoProblematicWebhooks")
-            await soon(lambda: proxy.rules.hits, "pods to be asked for")
+            await soon(lambda: proxy.rules.hits, "pods to be requested")
             await place.healthy()
     assert place.find(PODS, "failed", namespace=place.technical_id) is not None
 
@@ -364,7 +364,7 @@ async def test_a_start_changes_no_condition_before_all_is_listed(place: CarePlac
         seed = place.garden.cluster.kubeconfig_through(proxy.url)
         async with place.checked(every=_PERIOD, seed=seed):
             place.again()
-            await soon(lambda: proxy.rules.hits > 1, "Etcds to be asked for again")
+            await soon(lambda: proxy.rules.hits > 1, "Etcds to be requested again")
             assert place.shoot()["status"]["conditions"] == before["conditions"]
             proxy.rules.remove(silence)
             place.needs_pods("kube-controller-manager", needs=True)
@@ -438,7 +438,7 @@ async def test_the_state_of_a_shoot_is_saved_in_the_garden(place: CarePlace) -> 
 
 
 async def test_what_is_saved_stays_where_its_keys_are_gone(place: CarePlace) -> None:
-    """As in a cluster that was made anew in place of a lost one."""
+    """As in a cluster that was recreated in place of a lost one."""
     entry = {"name": "ca", "type": "secret", "labels": {"persist": "true"}, "data": {"k": "dg=="}}
     namespace = place.place.namespace
     saved = place.garden.create(SHOOT_STATES, "s", namespace=namespace, spec={"gardener": [entry]})

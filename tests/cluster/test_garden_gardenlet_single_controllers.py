@@ -89,7 +89,7 @@ async def _all_at_once(garden: Garden, audit: Audit, directory: Path) -> dict[st
                     seen[block].watched.add(call.resource)
             return all(seen[block].watched >= watched for block, (_, watched) in EXPECTED.items())
 
-        with contextlib.suppress(AssertionError):  # for the tests to say
+        with contextlib.suppress(AssertionError):  # for the tests to report
             await soon(is_all_watched, "the watches")
     return seen
 

@@ -86,7 +86,7 @@ class Tokens:
         return parse_time(annotations(self.read(name))[keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP])
 
     def requested(self, since: int = 0) -> list[str]:
-        """The WorkloadIdentities for which the garden was asked for tokens."""
+        """The WorkloadIdentities for which tokens were requested from the garden."""
         paths = [each.request.path for each in [*self.proxy.log][since:] if each.request.method == "POST"]
         return [path.split("/")[-2] for path in paths if path.endswith("/token") and "/workloadidentities/" in path]
 
@@ -257,7 +257,7 @@ async def test_a_secret_without_the_label_keeps_what_it_has(tokens: Tokens) -> N
         ({"WORKLOAD_IDENTITY_RENEW_TIMESTAMP": "x"}, {keys.WORKLOAD_IDENTITY_RENEW_TIMESTAMP: None}),
     ],
 )
-async def test_a_secret_that_asks_for_something_impossible_is_left_alone(
+async def test_a_secret_that_requests_something_impossible_is_left_alone(
     tokens: Tokens, wrong: dict[str, str], mended: Object
 ) -> None:
     tokens.identity_secret(data={"token": "old"}, **wrong)

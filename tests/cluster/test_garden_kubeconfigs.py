@@ -135,7 +135,7 @@ def test_the_owner_of_a_shoot_is_unknown_to_the_garden_and_to_seeds(place: Shoot
         asyncio.run(whoami(run(place, "s").stdout, tmp_path))
 
 
-def test_the_audit_log_shows_who_has_asked_and_nothing_is_stored(place: ShootPlace) -> None:
+def test_the_audit_log_shows_who_has_queried_and_nothing_is_stored(place: ShootPlace) -> None:
     audit = place.garden.cluster.audit()
     try:
         assert run(place, "s").exit_code == 0

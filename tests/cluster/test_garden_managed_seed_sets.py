@@ -1,4 +1,4 @@
-"""ManagedSeedSets grow, shrink and are renewed, one replica after the other, while somebody plays the gardenlets."""
+"""ManagedSeedSets grow, shrink and are renewed, one replica after the other, while a user plays the gardenlets."""
 
 import asyncio
 import copy
@@ -135,7 +135,7 @@ async def test_a_shoot_that_fails_is_retried_and_then_left_for_a_while(garden: G
         place.now += timedelta(seconds=SYNC + 1)
         place.base.patch(SHOOTS, place.replica(0), {"metadata": {"labels": {"look": "again"}}})
         await place.working(lambda: place.waits() == "0 ShootReconcileFailed 4", "the second round to end")
-        # It is repaired by somebody.
+        # It is repaired by a user.
         place.base.patch(SHOOTS, place.replica(0), {"metadata": {"annotations": {"gardener.cloud/operation": "retry"}}})
         await place.ready(1)
         events = await place.events()
@@ -224,7 +224,7 @@ async def test_a_seed_that_is_used_stays_until_its_last_shoot_has_left(garden: G
 
 
 class Overtaken(Client):
-    """At the last look at whether the Seed is empty, somebody does something."""
+    """At the last look at whether the Seed is empty, a user does something."""
 
     overtake: Callable[[], None] | None = None
 
@@ -263,7 +263,7 @@ async def test_a_seed_is_cordoned_before_it_is_removed_and_released_if_it_stays(
 
 
 class Unheard(Client):
-    """A moment after a Seed is cordoned, somebody does something who has not heard of it."""
+    """A moment after a Seed is cordoned, a user does something who has not heard of it."""
 
     act: Callable[[], None] | None = None
 

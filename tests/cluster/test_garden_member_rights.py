@@ -79,7 +79,7 @@ def agree(place: ShootPlace, other: str, who: str) -> bool:
     return not wrong(place, other, who)
 
 
-async def test_members_may_what_the_table_says_and_nothing_else(place: ShootPlace) -> None:
+async def test_members_may_what_the_table_states_and_nothing_else(place: ShootPlace) -> None:
     other = place.garden.place()
     for who in TABLES:
         state = partial(wrong, place, other, who)

@@ -155,7 +155,7 @@ async def test_a_project_gets_a_namespace_a_quota_and_rights(client: Client, nam
     assert await project.all() == before
 
 
-async def test_what_somebody_changes_is_corrected(client: Client, name: str) -> None:
+async def test_what_a_user_changes_is_corrected(client: Client, name: str) -> None:
     viewer, member = "gardener.cloud:system:project-viewer", f"gardener.cloud:system:project-member:{name}"
     async with running(client):
         project = await made(client, name, namespace=f"garden-{name}", members=[user("vic", "viewer")])
@@ -180,7 +180,7 @@ async def test_what_somebody_changes_is_corrected(client: Client, name: str) -> 
         await soon(is_right, "all to be corrected", passing=(NotFound,))
 
 
-async def test_a_binding_to_another_role_is_made_anew(client: Client, name: str) -> None:
+async def test_a_binding_to_another_role_is_recreated(client: Client, name: str) -> None:
     member = f"gardener.cloud:system:project-member:{name}"
     project = await made(client, name, namespace=f"garden-{name}")
     other = {

@@ -55,7 +55,7 @@ def no_room(seed: str) -> str:
     )
 
 
-async def test_a_shoot_is_bound_and_says_why_not_until_then(place: ShootPlace, client: Client) -> None:
+async def test_a_shoot_is_bound_and_reports_why_not_until_then(place: ShootPlace, client: Client) -> None:
     seed = usable_seed(place, room=0)
     place.shoot()
     async with run_scheduler(client, place.namespace) as loop:
@@ -98,10 +98,10 @@ async def test_who_is_bound_by_hand_does_not_wait_any_more(place: ShootPlace, cl
     async with run_scheduler(client, place.namespace):
         await soon(lambda: reported(place).get("description") == no_room(full), "the Shoot to wait")
         place.patch(SHOOTS, "s", {"spec": {"seedName": hidden}})
-        await soon(lambda: not reported(place), "the status not to say any more that there is no Seed")
+        await soon(lambda: not reported(place), "the status not to report any more that there is no Seed")
 
 
-async def test_a_region_config_map_is_read_anew_when_it_changes(place: ShootPlace, client: Client) -> None:
+async def test_a_region_config_map_is_reread_when_it_changes(place: ShootPlace, client: Client) -> None:
     seed = usable_seed(place)
     named = {"annotations": {"scheduling.gardener.cloud/cloudprofiles": place.name}}
     marked = {"labels": {"scheduling.gardener.cloud/purpose": "region-config"}}

@@ -207,7 +207,7 @@ async def test_a_resource_that_prometheus_measures_leads_to_more_seeds_and_what_
             server.samples = {it.replica(0): "8"}
             loop.queue.add(it.base.key(it.name))
             await until_idle(loop)
-            assert (it.replicas(), len(server.queries)) == (1, 1)  # It is not asked all the time.
+            assert (it.replicas(), len(server.queries)) == (1, 1)  # It is not queried all the time.
             look()
             await soon(lambda: it.replicas() == 2, "a Seed to be added")
             await it.ready(2)

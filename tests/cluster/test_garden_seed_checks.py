@@ -1,4 +1,4 @@
-"""Conditions of Seeds say how their BackupBuckets and ControllerInstallations are."""
+"""Conditions of Seeds report how their BackupBuckets and ControllerInstallations are."""
 
 from collections.abc import AsyncIterator
 

@@ -67,7 +67,7 @@ def reported(kind: str, status: str = "True", *, since: datetime | None = None) 
 
 
 def ready(place: ShootPlace, seed: str) -> None:
-    """As its gardenlet says."""
+    """As its gardenlet states."""
     place.patch(SEEDS, seed, {"status": {"conditions": [reported(READY)]}}, status=True)
 
 
@@ -146,7 +146,7 @@ async def test_who_does_not_know_the_phase_can_patch_what_it_has_just_written(
 
 
 class Overtaken(Client):
-    """When a Seed is about to be said to be lost, its gardenlet is back."""
+    """When a Seed is about to be reported to be lost, its gardenlet is back."""
 
     place: ShootPlace
     seed: str
@@ -219,7 +219,7 @@ async def test_shoots_of_a_lost_seed_are_unknown(place: ShootPlace, client: Clie
         assert statuses(place, "a") == {"EveryNodeReady": "True"}
 
 
-async def test_a_managed_seed_is_asked_for_a_new_certificate_once(garden: Garden, client: Client) -> None:
+async def test_a_new_certificate_of_a_managed_seed_is_requested_once(garden: Garden, client: Client) -> None:
     place = ShootPlace(garden, is_garden=True)
     provider = {"type": place.name, "secretName": place.name, "primary": True}
     place.shoot(

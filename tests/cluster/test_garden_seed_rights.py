@@ -233,7 +233,7 @@ async def stopped_authorizer(place: ShootPlace) -> AsyncIterator[Stopped]:
         yield found
 
 
-async def test_before_a_refusal_the_api_server_is_asked(garden: Garden) -> None:
+async def test_before_a_refusal_the_api_server_is_queried(garden: Garden) -> None:
     place = ShootPlace(garden)
     async with stopped_authorizer(place) as stopped:
         place.create(kubernetes.SECRETS, "late", stringData={"key": "value"})
@@ -277,7 +277,7 @@ def refused(work: Callable[..., object], *arguments: object, **fields: object) -
 
 
 def test_a_gardenlet_creates_only_what_belongs_to_its_seed(seeds: TwoSeeds) -> None:
-    """Where it may create objects, what counts are their names and what they say."""
+    """Where it may create objects, what counts are their names and what they report."""
     gardenlet, namespace = seeds.garden.as_gardenlet(seeds.own), seeds.place.namespace
     not_its_own = f'object does not belong to seed "{seeds.own}"'
     gardenlet.create(kubernetes.SECRETS, "s.monitoring", namespace=namespace, dry_run=True)

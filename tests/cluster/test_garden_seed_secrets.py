@@ -132,7 +132,7 @@ async def test_what_is_changed_by_hand_is_corrected(garden: Garden, client: Clie
     await secret.delete()
 
 
-async def test_the_namespace_of_somebody_else_is_left_alone(garden: Garden, client: Client) -> None:
+async def test_the_namespace_of_another_client_is_left_alone(garden: Garden, client: Client) -> None:
     place = ShootPlace(garden)
     taken = f"seed-{place.name}"
     await client.create(NAMESPACES, {"metadata": {"name": taken}})

@@ -94,7 +94,7 @@ async def test_a_shoot_sleeps_at_night_and_is_woken_up_once(garden: Garden, clie
         await soon(shoot.is_done(hibernates=False), "the Shoot to wake up")
         assert await shoot.events(reasons=["WokenUp"]) == ["Normal WokenUp: Waking up cluster due to schedule"]
 
-        # Put to sleep by hand, it is left alone until the schedule has something new to say.
+        # Put to sleep by hand, it is left alone until the schedule has something new to report.
         version = shoot.place.patch(SHOOTS, "s", {"spec": {"hibernation": {"enabled": True}}})["metadata"]
         loop.queue.add(shoot.place.key("s"))
         await until_idle(loop)

@@ -1,4 +1,4 @@
-"""Shoots are maintained in their time windows, and when somebody asks for it."""
+"""Shoots are maintained in their time windows, and when a user requests it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -114,7 +114,7 @@ class Watched:
         return sorted(f"{each['type']} {each['reason']}: {each['message']}" for each in found)
 
 
-async def test_a_shoot_is_maintained_when_somebody_asks_for_it(garden: Garden, client: Client) -> None:
+async def test_a_shoot_is_maintained_when_a_user_requests_it(garden: Garden, client: Client) -> None:
     shoot = Watched(garden, client)
     shoot.create()
     async with shoot.running() as loop:
@@ -286,14 +286,14 @@ async def test_a_credentials_binding_takes_the_place_of_a_secret_binding(garden:
     assert f'credentialsBindingName has its place: "{name}"' in shoot.last()["description"]
 
 
-async def test_a_shoot_that_changes_meanwhile_is_planned_anew(garden: Garden, client: Client) -> None:
+async def test_a_shoot_that_changes_meanwhile_is_planned_again(garden: Garden, client: Client) -> None:
     shoot = Watched(garden, client)
     shoot.create()
     shoot.ask()
     writes = iter(("a", "b"))
 
     def clock() -> datetime:
-        """Somebody else writes while a pass has begun with what it knows."""
+        """Another client writes while a pass has begun with what it knows."""
         for mark in writes:
             shoot.place.patch(SHOOTS, "s", {"metadata": {"annotations": {"mark": mark}}})
             break
@@ -306,7 +306,7 @@ async def test_a_shoot_that_changes_meanwhile_is_planned_anew(garden: Garden, cl
 
 
 class Interrupted(Client):
-    """Somebody else writes to the Shoot right after it was changed, but for dry runs."""
+    """Another client writes to the Shoot right after it was changed, but for dry runs."""
 
     place: ShootPlace
 
@@ -337,7 +337,7 @@ async def test_the_end_is_reported_of_a_shoot_that_changes_meanwhile(garden: Gar
 
 
 class Overtaken(Client):
-    """What is about to be written is not offered any more; a dry run was asked about it before."""
+    """What is about to be written is not offered any more; a dry run was queried about it before."""
 
     shoot: Watched
 

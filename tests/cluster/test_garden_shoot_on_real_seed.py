@@ -1,6 +1,6 @@
 """A Shoot on a seed with pods: its API server is reached through the seed's ingress gateway, by its names.
 
-etcd-druid, kubelets, extensions and the Shoot's resource manager are played as their contracts say; garden, seed, and
+etcd-druid, kubelets, extensions and the Shoot's resource manager are simulated as their contracts demand; garden, seed, and
 what stands for the Shoot's own cluster are real API servers. The gardenlet has the rights of the manifests in the seed.
 """
 
@@ -119,7 +119,7 @@ class RealSeed:
         return self.place.find(SHOOTS, NAME)
 
     async def succeeds(self, kind: str) -> Object:
-        """The status, once an operation of this type has succeeded with what is asked for now."""
+        """The status, once an operation of this type has succeeded with what is requested now."""
 
         def found() -> Object | None:
             shoot = self.shoot() or {}

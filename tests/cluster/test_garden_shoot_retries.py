@@ -1,4 +1,4 @@
-"""Operations that met a rate limit are asked for again, later and later."""
+"""Operations that met a rate limit are requested again, later and later."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -42,7 +42,7 @@ def managed_seed(place: ShootPlace) -> Object:
 
 
 class Overtaken(Client):
-    """Whenever it labels a Shoot, somebody has just written the status."""
+    """Whenever it labels a Shoot, a user has just written the status."""
 
     place: ShootPlace
     numbers = itertools.count(1)

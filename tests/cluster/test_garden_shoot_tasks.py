@@ -1,4 +1,4 @@
-"""Tasks that an annotation of a Shoot asks for, and others who write to the Shoot at the same time."""
+"""Tasks that an annotation of a Shoot requests, and others who write to the Shoot at the same time."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from kube.runtime.client import Client
 
 
 class Raced(Client):
-    """Somebody else writes the status after each of the first reads. Attributes: left: how often."""
+    """Another client writes the status after each of the first reads. Attributes: left: how often."""
 
     left: int
 

@@ -212,7 +212,7 @@ def test_programs_get_all_as_data(garden: Garden, place: ShootPlace) -> None:
     assert "\nfindings:\n- level: info\n" in yaml
 
 
-def test_what_may_not_be_read_is_said(garden: Garden, place: ShootPlace) -> None:
+def test_what_may_not_be_read_is_reported(garden: Garden, place: ShootPlace) -> None:
     place.shoot("s", seedName=place.seed())
     user = f"reader-{place.name}"
     garden.allow(user, "get", SHOOTS)
@@ -245,7 +245,7 @@ def test_mistakes_are_answered_by_a_remedy(garden: Garden, arguments: tuple[str,
 PAGE = Path(__file__).parents[2] / "docs" / "kubectl-gardener.md"
 
 
-def test_all_kinds_can_be_asked_about(garden: Garden, place: ShootPlace) -> None:
+def test_all_kinds_can_be_queried(garden: Garden, place: ShootPlace) -> None:
     for resource in KINDS:
         result = run(garden, f"{resource.plural}/absent", "-n", place.namespace)
         assert result.exit_code == 1
@@ -273,7 +273,7 @@ _BLOCK = re.compile(r"^```\n\$ (kubectl gardener [^\n]*)\n(.*?)^```$", re.MULTIL
 
 
 def test_the_page_shows_the_same_findings(garden: Garden, place: ShootPlace) -> None:
-    """With UPDATE_DOCS=1 the page is written anew."""
+    """With UPDATE_DOCS=1 the page is rewritten."""
     limited_shoot(place)
     place.shoot("old", seedName=place.name)
     place.patch(SHOOTS, "old", HELD)
@@ -297,4 +297,4 @@ def test_the_page_shows_the_same_findings(garden: Garden, place: ShootPlace) -> 
     if os.environ.get("UPDATE_DOCS"):
         PAGE.write_text(now)
     else:
-        assert now == page, "UPDATE_DOCS=1 writes the page anew"
+        assert now == page, "UPDATE_DOCS=1 writes the page again"

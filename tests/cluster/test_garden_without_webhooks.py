@@ -1,4 +1,4 @@
-"""A garden whose admission server is gone: what the API server checks by itself still holds, and it says what is missing."""
+"""A garden whose admission server is gone: what the API server checks by itself still holds, and it reports what is missing."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ SHOOT = "s"
 
 @pytest.fixture(scope="module")
 def left_alone(devcluster_run: RunClusters) -> Iterator[ShootPlace]:
-    """With a Seed and a Shoot on it, of which the webhooks were asked when they were there."""
+    """With a Seed and a Shoot on it, of which the webhooks were queried when they were there."""
     with Cluster() as cluster:
         server = GardenBox(cluster).install()
         place = ShootPlace(Garden(cluster))
@@ -108,7 +108,7 @@ def test_the_status_of_an_object_is_written(left_alone: ShootPlace) -> None:
     assert written["status"]["conditions"] == status["conditions"]
 
 
-def test_schema_and_rules_hold_for_what_no_webhook_is_asked_about(left_alone: ShootPlace) -> None:
+def test_schema_and_rules_hold_for_what_no_webhook_is_queried_about(left_alone: ShootPlace) -> None:
     with pytest.raises(Invalid, match="status.conditions"):
         left_alone.patch(resources.SEEDS, left_alone.name, {"status": {"conditions": "all"}}, status=True)
     left_alone.patch(resources.SEEDS, left_alone.name, {"status": {"clusterIdentity": "a"}}, status=True)

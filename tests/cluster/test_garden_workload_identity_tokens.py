@@ -1,4 +1,4 @@
-"""Tokens of WorkloadIdentities, asked of the API server of a garden, which passes requests on to the server of tokens."""
+"""Tokens of WorkloadIdentities, requested from the API server of a garden, which passes requests on to the server of tokens."""
 
 import base64
 import http.client
@@ -147,7 +147,7 @@ def test_a_gardenlet_names_the_shoot_that_it_uses_the_token_for(place: ShootPlac
     assert named["seed"] == {"name": place.name, "uid": uid(seed)}
 
 
-def test_others_can_not_say_what_a_token_is_for(place: ShootPlace) -> None:
+def test_others_can_not_report_what_a_token_is_for(place: ShootPlace) -> None:
     answer = requested(place, contextObject=reference(place.get(SHOOTS, "s")))
     assert set(claims_in(answer)["gardener.cloud"]) == {"workloadIdentity"}
 

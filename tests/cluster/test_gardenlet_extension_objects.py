@@ -1,4 +1,4 @@
-"""What a gardenlet asks of extensions, and waits for, with extensions that are played: well, and badly.
+"""What a gardenlet requests from extensions, and waits for, with simulated extensions: well, and badly.
 
 The control plane is of this file alone: other tests define some of these kinds as open ones.
 """
@@ -49,7 +49,7 @@ def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
 
 @dataclass(slots=True)
 class Place:
-    """A seed, what a gardenlet does there, and an extension that is played."""
+    """A seed, what a gardenlet does there, and a simulated extension."""
 
     client: Client
     objects: ExtensionObjects
@@ -139,7 +139,7 @@ async def while_waiting(place: Place, waiting: Awaitable[Any], *steps: Step) -> 
 # --- asking
 
 
-async def test_an_object_is_asked_and_its_answer_awaited(place: Place) -> None:
+async def test_an_object_is_requested_and_its_answer_awaited(place: Place) -> None:
     requested = await place.objects.deploy(kinds.INFRASTRUCTURE, infrastructure("new"))
     live = await place.live(kinds.INFRASTRUCTURE, "new")
     assert annotations(live) == {keys.OPERATION: "reconcile", keys.TIMESTAMP: requested.timestamp}
@@ -152,7 +152,7 @@ async def test_an_object_is_asked_and_its_answer_awaited(place: Place) -> None:
     assert place.waited_for[0].startswith("Infrastructure default/new: ")
 
 
-async def test_an_answered_object_is_asked_again_only_if_something_is_new(place: Place) -> None:
+async def test_an_answered_object_is_requested_again_only_if_something_is_new(place: Place) -> None:
     kind, manifest = kinds.INFRASTRUCTURE, infrastructure("answered")
     await place.objects.deploy(kind, manifest)
     await place.answer(kind, "answered", at=utc_now() + timedelta(seconds=2))
@@ -170,14 +170,14 @@ async def test_an_answered_object_is_asked_again_only_if_something_is_new(place:
         await place.answer(kind, "answered", at=utc_now() + timedelta(seconds=2))
 
 
-async def test_what_is_always_asked_is_asked_in_every_pass(place: Place) -> None:
+async def test_what_is_always_requested_is_requested_in_every_pass(place: Place) -> None:
     first = await place.objects.deploy(kinds.NETWORK, network("always"))
     await place.answer(kinds.NETWORK, "always")
     second = await place.objects.deploy(kinds.NETWORK, network("always"))
     assert second.timestamp > first.timestamp
 
 
-async def test_a_question_that_got_lost_is_asked_again(place: Place) -> None:
+async def test_a_question_that_got_lost_is_queried_again(place: Place) -> None:
     """The extension took the operation away, and was ended."""
     kind, manifest = kinds.INFRASTRUCTURE, infrastructure("lost")
     await place.objects.deploy(kind, manifest)
@@ -188,14 +188,14 @@ async def test_a_question_that_got_lost_is_asked_again(place: Place) -> None:
 
 
 async def test_a_question_that_was_left_half_way_is_followed_by_the_next_one(place: Place) -> None:
-    """A restore ended before it asked to go on, and extensions wait for that."""
+    """A restore ended before it requested to go on, and extensions wait for that."""
     kind, manifest = kinds.INFRASTRUCTURE, infrastructure("half-way")
     await place.objects.deploy(kind, manifest, operation="wait-for-state")
     await place.objects.deploy(kind, manifest)
     assert annotations(await place.live(kind, "half-way"))[keys.OPERATION] == "reconcile"
 
 
-async def test_new_data_behind_an_unchanged_spec_are_asked_for_until_they_are_answered(place: Place) -> None:
+async def test_new_data_behind_an_unchanged_spec_are_requested_until_they_are_answered(place: Place) -> None:
     kind, manifest = kinds.INFRASTRUCTURE, infrastructure("data")
     await place.objects.deploy(kind, manifest)
     await place.answer(kind, "data")
@@ -229,7 +229,7 @@ async def test_members_are_scaled_only_if_the_last_question_is_the_own_one(place
         await place.objects.scale(requested, 1)
 
 
-async def test_an_extension_that_writes_all_the_time_is_asked(place: Place) -> None:
+async def test_an_extension_that_writes_all_the_time_is_queried(place: Place) -> None:
     """As one that fails, and tries again at once."""
     await place.objects.deploy(kinds.NETWORK, network("busy"))
 
@@ -346,7 +346,7 @@ async def test_an_error_of_before_is_no_answer(place: Place) -> None:
         await place.objects.wait_until_gone(kind, requested.name)
 
 
-async def test_what_is_said_in_the_second_of_the_question_before_it_is_no_answer(place: Place) -> None:
+async def test_what_is_reported_in_the_second_of_the_question_before_it_is_no_answer(place: Place) -> None:
     """The extension takes the operation away, and ends."""
     kind = impatient(kinds.NETWORK, longest=0.5)
     requested = await place.objects.deploy(kind, network("same-second"))
@@ -373,7 +373,7 @@ async def test_what_is_being_deleted_or_gone_is_not_ready(place: Place) -> None:
         await place.objects.wait(requested)
 
 
-async def test_an_extension_that_says_nothing_runs_out_of_time(place: Place) -> None:
+async def test_an_extension_that_reports_nothing_runs_out_of_time(place: Place) -> None:
     kind = impatient(kinds.NETWORK, longest=0.3)
     requested = await place.objects.deploy(kind, network("silent"))
     with pytest.raises(ExtensionError, match=r"Network default/silent to become ready: .*, still after 300ms"):

@@ -70,14 +70,14 @@ def test_why_shows_what_the_garden_knows_if_the_gardenlet_does_not_answer(world:
     assert "task " not in reported.stdout
 
 
-def test_the_command_says_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: FlowWorld) -> None:
+def test_the_command_reports_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: FlowWorld) -> None:
     assert "knows no flow of Shoot default/other" in _ask(world, "other", "--gardenlet", world.url, code=1).output
     assert "does it run" in _ask(world, "other", "--gardenlet", "http://127.0.0.1:1", code=1).output
     assert "is not a valid address of a gardenlet" in _ask(world, "other", "--gardenlet", "localhost:1", code=1).output
     assert "neither a Shoot nor a Seed" in _ask(world, "pod/x", code=1).output
 
 
-def test_the_command_finds_the_leader_and_asks_through_the_api_server(world: FlowWorld) -> None:
+def test_the_command_finds_the_leader_and_queries_through_the_api_server(world: FlowWorld) -> None:
     seed, name = world.place.cluster, f"seed/{world.place.name}"
     arguments = (name, "--seed-kubeconfig", str(seed.kubeconfig))
     assert "no gardenlet holds the Lease" in _ask(world, *arguments, code=1).output

@@ -168,7 +168,7 @@ async def test_making_keys_leaves_the_event_loop_free(open_manager: Open) -> Non
     assert turns > 100
 
 
-async def test_what_was_not_asked_for_is_cleaned_up_unless_it_is_kept(world: World, open_manager: Open) -> None:
+async def test_what_was_not_requested_is_cleaned_up_unless_it_is_kept(world: World, open_manager: Open) -> None:
     await generated(await open_manager(), CA, SERVER, CA_CLIENT, ENCRYPTION_KEY)
     foreign = {"name": "foreign", "managed-by": "secrets-manager", "manager-identity": "other"}
     await world.create(secret(world.namespace, "foreign", foreign, {"a": b"b"}))
@@ -194,7 +194,7 @@ async def test_a_secret_that_was_made_meanwhile_is_used(world: World, open_manag
     assert stored(made).data == (await late.generate(CA)).current.data
 
 
-async def test_data_that_somebody_gives_is_used_for_a_new_secret(world: World, open_manager: Open) -> None:
+async def test_data_that_a_user_gives_is_used_for_a_new_secret(world: World, open_manager: Open) -> None:
     given = secret(world.namespace, "given", {"secrets-manager-use-data-for-name": CA_CLIENT.name}, authority("given"))
     await world.create({**given, "immutable": False})
     assert (await (await open_manager()).generate(CA_CLIENT)).current.data == authority("given")

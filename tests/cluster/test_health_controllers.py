@@ -268,7 +268,7 @@ async def until_in_message(world: HealthWorld, condition_type: str, text: str) -
     await no_problem(problem)
 
 
-async def test_a_workload_is_reported_with_what_its_pods_say(world: HealthWorld) -> None:
+async def test_a_workload_is_reported_with_what_its_pods_state(world: HealthWorld) -> None:
     await world.managed(deployment("web", replicas=1, pod={"schedulerName": "none"}))
     await world.until("ResourcesHealthy", "False", "DeploymentUnhealthy")
 
@@ -406,7 +406,7 @@ async def look_again(world: HealthWorld, *, times: int = 4) -> None:
             await soon(lambda name=loop.controller.name, before=before: passes(name) > before)  # type: ignore[misc]
 
 
-async def test_nothing_is_asked_and_nothing_written_in_steady_state(
+async def test_nothing_is_queried_and_nothing_written_in_steady_state(
     cluster: Cluster, namespace: str, managed_resources: None, audit: Audit
 ) -> None:
     async with running(cluster, namespace) as world:
@@ -440,7 +440,7 @@ async def test_nothing_is_looked_at_while_objects_are_applied(prompt_world: Heal
     await world.until("ResourcesHealthy", "False", "ConfigMapMissing")
 
 
-async def test_a_kind_is_watched_as_long_as_somebody_needs_it(world: HealthWorld) -> None:
+async def test_a_kind_is_watched_as_long_as_a_user_needs_it(world: HealthWorld) -> None:
     await world.managed(config_map("c"), web(replicas=0))
     await world.healthy()
     await world.rolled_out()

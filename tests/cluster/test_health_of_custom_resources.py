@@ -73,7 +73,7 @@ def said(kind: str, status: str) -> Object:
 
 
 def set_status(rig: Rig, *conditions: Object, name: str = "w", **status: Any) -> None:
-    """What the controller of the object says of it."""
+    """What the controller of the object reports of it."""
     path = rig.path(WIDGETS, name, subresource="status")
     reported = {"conditions": list(conditions) or None, "observedGeneration": None, **status}
     rig.api.patch(path, {"status": reported})
@@ -130,7 +130,7 @@ def test_a_custom_resource_is_checked_by_its_conditions(checking: Rig) -> None:
     until_reported(checking, "Ready", "True", "ResourcesReady")
 
 
-def test_a_status_of_another_shape_says_nothing(checking: Rig) -> None:
+def test_a_status_of_another_shape_reports_nothing(checking: Rig) -> None:
     checking.apply("mr", widget(checking))
     set_status(checking, conditions={"Ready": "False"}, observedGeneration="none")
     until_reported(checking, "Ready", "True", "ResourcesReady")

@@ -153,7 +153,7 @@ def test_conditions_metrics_and_events_follow_workloads(drained_cluster: Cluster
 
 
 def warned(world: WorkloadPlace) -> set[str]:
-    """The ManagedResources with an Event that says that an object is not healthy."""
+    """The ManagedResources with an Event that reports that an object is not healthy."""
     return {
         event["involvedObject"]["name"]
         for event in world.list("Event")

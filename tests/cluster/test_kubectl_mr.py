@@ -31,7 +31,7 @@ from kube.resources import LEASES, SECRETS
 
 @pytest.fixture
 def mr(cluster: Cluster, namespace: str) -> Mr:
-    """Runs a command in the test's namespace; without an agent, unless `rig` is asked for as well."""
+    """Runs a command in the test's namespace; without an agent, unless `rig` is requested as well."""
     install_crd(cluster)
     return runner(cluster, namespace)
 
@@ -143,7 +143,7 @@ def test_objects_of_another_cluster_are_not_compared_with_this_one(cluster: Clus
     assert "would be created" in mr("diff", "far", *named, code=1).stdout
 
 
-def test_suspend_says_who_and_why_and_resume_forgets_it(cluster: Cluster, namespace: str, mr: Mr) -> None:
+def test_suspend_reports_who_and_why_and_resume_forgets_it(cluster: Cluster, namespace: str, mr: Mr) -> None:
     path = MANAGED_RESOURCES.path(namespace=namespace)
     cluster.api.create(path, managed("shop"))
     ann = cluster.kubeconfig_for("ann", ["system:masters"])
@@ -209,7 +209,7 @@ def test_check_finds_the_lease_of_an_agent_in_another_namespace(cluster: Cluster
         cluster.api.delete(f"{leases}/{meta['name']}")
 
 
-def test_somebody_else_is_impersonated(cluster: Cluster, namespace: str, mr: Mr) -> None:
+def test_another_client_is_impersonated(cluster: Cluster, namespace: str, mr: Mr) -> None:
     cluster.api.create(MANAGED_RESOURCES.path(namespace=namespace), managed("shop"))
     refused = mr("get", "--as", "jane", "--as-group", "one", "--as-group", "two", code=1)
     assert 'User "jane" cannot list' in refused.stderr

@@ -1,4 +1,4 @@
-"""`kubectl mr delete`: ManagedResources with their Secrets, and what is said meanwhile."""
+"""`kubectl mr delete`: ManagedResources with their Secrets, and what is reported meanwhile."""
 
 import json
 

@@ -1,9 +1,9 @@
-"""Each command in docs/kubectl-mr.md does what the page shows; with UPDATE_DOCS=1 the page is written anew.
+"""Each command in docs/kubectl-mr.md does what the page shows; with UPDATE_DOCS=1 the page is rewritten.
 
-A line `…` on the page stands for any lines. What differs is written anew in full: leave lines out again by hand.
+A line `…` on the page stands for any lines. What differs is rewritten in full: leave lines out again by hand.
 
 The commands are run in their order, as a reader would type them, with names of namespaces that are as long as those of
-the page, so that columns stay. Before some of them something happens that the page says in words.
+the page, so that columns stay. Before some of them something happens that the page states in words.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ _VOLATILE = (
 
 
 class Reader:
-    """Somebody who follows the page from top to bottom."""
+    """A user who follows the page from top to bottom."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -82,7 +82,7 @@ class Reader:
         environment = {"KUBECONFIG": str(self.cluster.kubeconfig), "NO_COLOR": "1", "COLUMNS": "80"}
         return CliRunner().invoke(app, arguments, prog_name="kubectl mr", env=environment)
 
-    # --- what the page says in words
+    # --- what the page states in words
 
     def before(self, command: str) -> None:
         events: dict[str, Callable[[], None]] = {

@@ -1,4 +1,4 @@
-"""All commands of `kubectl mr`, with objects whose authors would like to write to somebody's terminal."""
+"""All commands of `kubectl mr`, with objects whose authors would like to write to a user's terminal."""
 
 import json
 from pathlib import Path
@@ -153,7 +153,7 @@ def test_no_command_lets_others_write_to_the_terminal(cluster: Cluster, namespac
                 json.loads(result.stdout)
             elif "yaml" in arguments:
                 list(yaml.safe_load_all(result.stdout))
-    assert shown > 100  # or nothing was asked that could have shown anything
+    assert shown > 100  # or nothing was queried that could have shown anything
 
 
 def test_data_is_exact(cluster: Cluster, namespace: str, objects: Path) -> None:

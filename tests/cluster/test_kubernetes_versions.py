@@ -88,7 +88,7 @@ def _is_served(cluster: Cluster, api_version: str, kind: str) -> bool:
     return status == 200 and kind in {each["kind"] for each in cluster.api.get(f"/apis/{api_version}")["resources"]}
 
 
-def test_of_a_kind_of_kubernetes_that_is_too_new_no_definition_is_asked_for(
+def test_of_a_kind_of_kubernetes_that_is_too_new_no_definition_is_requested(
     rig: Rig, record_property: RecordProperty
 ) -> None:
     lacking = [named for named in KINDS if not _is_served(rig.cluster, *named)]

@@ -1,4 +1,4 @@
-"""The extension controllers of the local provider, asked as the gardenlet asks: the contract from both sides."""
+"""The extension controllers of the local provider, called as by the gardenlet: the contract from both sides."""
 
 import asyncio
 import re
@@ -151,7 +151,7 @@ def pool(name: str, minimum: int, maximum: int) -> Object:
     return {"name": name, "machineType": "m", "machineImage": {"name": "i", "version": "1"}, **sizes}
 
 
-async def test_simulated_errors_come_as_often_as_asked(
+async def test_simulated_errors_come_as_often_as_requested(
     objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     async with provider(cluster, tmp_path):

@@ -90,7 +90,7 @@ async def test_a_port_that_others_have_is_noticed(pods: Pods) -> None:
 
 
 async def test_the_error_of_a_process_stays_until_another_one_is_ready(pods: Pods) -> None:
-    """It is reported as soon as it ends, and not replaced by what another one says that runs for a while."""
+    """It is reported as soon as it ends, and not replaced by what another one reports that runs for a while."""
     fails, found = pod(pods, "sh", "-c", "echo 'Error: unknown api groups foo/v1' >&2; sleep 1.5; exit 1"), list[str]()
     fails = replace(fails, probe=Probe("http://127.0.0.1:1/"))
     async with asyncio.timeout(SECONDS):

@@ -1,4 +1,4 @@
-"""The programs are found where they should be, built once where not, and what is missing is said."""
+"""The programs are found where they should be, built once where not, and what is missing is reported."""
 
 import asyncio
 import re
@@ -153,7 +153,7 @@ async def test_another_release_is_built_in_a_process_of_its_own(go: Path, tmp_pa
     await processes.end()
 
 
-def test_a_missing_go_is_said_with_the_remedy(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_go_is_reported_with_the_remedy(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(go.parent / "nothing"))
     with pytest.raises(LocalProcessError, match=r"Go is not installed.*1\.26 or newer.*KUBEBUILDER_ASSETS"):
         assets.find_or_build()

@@ -50,7 +50,7 @@ def test_an_object_that_existed_without_an_owner_is_reported_to_be_taken_over(ri
     text = f"Took over existing objects without an owner: ConfigMap/{rig.namespace}/c: data.k theirs -> ours"
     until_reported(rig, "TakenOver", text)
 
-    # From now on it is ours: if somebody takes our stamp off, that is drift.
+    # From now on it is ours: if a user takes our stamp off, that is drift.
     rig.patch("ConfigMap", "c", {"metadata": {"annotations": {"resources.gardener.cloud/origin": None}}})
     rig.until(lambda: rig.origin("ConfigMap", "c") == "mr", "the stamp to be back")
     rig.until(lambda: reported(rig, "Reconciled"), "the Event")

@@ -46,7 +46,7 @@ def test_it_is_applied_after_what_it_depends_on(rig: Rig) -> None:
     assert applied == sorted(applied)
 
 
-def test_health_is_waited_for_if_it_is_asked_for(rig: Rig) -> None:
+def test_health_is_waited_for_if_it_is_requested(rig: Rig) -> None:
     write(rig, "base", objects=[deployment("d", replicas=1, paused=True)])
     rig.until_applied("base")
     write(rig, "applied", "base")

@@ -1,4 +1,4 @@
-"""What somebody changes by hand is corrected at once; what is none of our business stays."""
+"""What a user changes by hand is corrected at once; what is none of our business stays."""
 
 import time
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def test_a_change_by_hand_is_corrected(change: Object, managed: Rig) -> None:
     assert managed.uid("ConfigMap", "c") == before
 
 
-def test_an_object_that_was_deleted_by_hand_is_made_anew(managed: Rig) -> None:
+def test_an_object_that_was_deleted_by_hand_is_recreated(managed: Rig) -> None:
     managed.delete("ConfigMap", "c")
     managed.until(lambda: is_right(managed), "the ConfigMap to be back", seconds=_SOON)
 
@@ -122,7 +122,7 @@ def test_objects_with_defaults_of_the_server_are_corrected_too(
     rig.until(lambda: reads(rig.get(obj["kind"], "x")), "the object to be right", seconds=_SOON)
 
 
-def test_somebody_who_insists_does_not_get_an_answer_at_once_every_time(managed: Rig) -> None:
+def test_a_user_who_insists_does_not_get_an_answer_at_once_every_time(managed: Rig) -> None:
     began = time.monotonic()
     for number in range(10):
         managed.patch("ConfigMap", "c", {"data": {"k": f"drifted {number}"}})

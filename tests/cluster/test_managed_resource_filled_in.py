@@ -97,7 +97,7 @@ def test_there_are_no_endless_writes(stage: Stage) -> None:
         rig.write("filled-in", *filled_in.objects(stage.namespace), **force)
         rig.until_applied("every-kind")
         rig.until_applied("filled-in")
-        # What an administrator does whose machine is gone, and what somebody does who leads.
+        # What an administrator does whose machine is gone, and what a user does who leads.
         api.patch(stage.node, {"spec": {"taints": [OUT_OF_SERVICE]}})
         api.patch(stage.lease, {"spec": {"holderIdentity": "somebody"}})
         rig.until(lambda: not stage.missing(), "everything to be filled in")
@@ -130,7 +130,7 @@ def test_there_are_no_endless_writes(stage: Stage) -> None:
 
 
 def test_what_an_application_fills_in_is_left_to_it(all_of_it: tuple[Cluster, Agent, AgentProcess]) -> None:
-    """The manifest says nothing of it: content, rules, subjects, webhooks, conversion, owners."""
+    """The manifest states nothing of it: content, rules, subjects, webhooks, conversion, owners."""
     own, agent, process = all_of_it
     own.api.create("/api/v1/namespaces", {"metadata": {"name": "app"}})
     rig, rbac = Rig(own, "app", agent, process), "rbac.authorization.k8s.io/v1"

@@ -77,7 +77,7 @@ def test_each_applied_version_is_kept_once_and_the_oldest_go(rig: Rig, audit: Au
     digest = annotations(fourth)[f"{GROUP}/revision-digest"]
     rig.until(
         lambda: rig.get("ManagedResource", "mr")["status"].get("secretsDataChecksum") == digest,
-        "the status to say what was applied last",
+        "the status to report what was applied last",
     )
     (owner,) = metadata(fourth)["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("ManagedResource", rig.uid("ManagedResource", "mr"))
@@ -95,7 +95,7 @@ def test_each_applied_version_is_kept_once_and_the_oldest_go(rig: Rig, audit: Au
     assert all(each["responseStatus"]["code"] == 200 for each in deleted)
 
 
-def test_nothing_is_kept_unless_it_is_asked_for(rig: Rig) -> None:
+def test_nothing_is_kept_unless_it_is_requested(rig: Rig) -> None:
     write(rig, "one", limit=0)
     rig.apply("unmarked", config_map("u"))
     rig.patch("ManagedResource", "mr", {"metadata": {"annotations": {LIMIT: "2"}}})
@@ -207,7 +207,7 @@ def test_what_is_too_large_is_reported_and_counted(rig: Rig) -> None:
     rig.write_managed_resource(
         "mr", annotated={LIMIT: "3"}, secretRefs=[{"name": "mr"}, *({"name": part} for part in parts)]
     )
-    rig.until(lambda: "not kept: too large" in mr(rig, "history", "mr").stdout, "a revision that says so")
+    rig.until(lambda: "not kept: too large" in mr(rig, "history", "mr").stdout, "a revision that reports so")
     last = kept(rig)[-1]
     assert "data" not in last
     reported = rig.until(lambda: [e for e in rig.events("mr") if e["reason"] == "VersionNotKept"], "an Event")
@@ -218,7 +218,7 @@ def test_what_is_too_large_is_reported_and_counted(rig: Rig) -> None:
 
 
 def forged(rig: Rig, number: int, *, name: str = "") -> Object:
-    """All but listed: as the agent would have kept it, with an object of somebody else's choice."""
+    """All but listed: as the agent would have kept it, with an object of another client's choice."""
     value = packed([("mr", {"objects.yaml": orjson.dumps(rig.placed(config_map("evil")))})])
     found = revision_secret(
         rig.get("ManagedResource", "mr"), number=number, digest=f"d{number}", names=["mr"], value=value
@@ -277,7 +277,7 @@ def test_a_wrong_limit_is_reported(rig: Rig) -> None:
     assert "applied with warnings" in run(rig, ["check", "-n", rig.namespace]).stdout
 
 
-def test_revisions_go_with_their_managed_resource_and_a_namesake_begins_anew(rig: Rig) -> None:
+def test_revisions_go_with_their_managed_resource_and_a_namesake_starts_again(rig: Rig) -> None:
     write(rig, "one")
     (first,) = until_kept(rig, 1)
     rig.delete_managed_resource("mr")

@@ -1,4 +1,4 @@
-"""What the API server does not let be updated is deleted and made anew; but only if it can be made anew."""
+"""What the API server does not let be updated is deleted and recreated; but only if it can be recreated."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def test_a_service_is_replaced_although_its_address_and_ports_are_in_use(rig: Ri
 
 
 def test_a_refusal_by_a_policy_replaces_only_if_the_answer_is_invalid(rig: Rig) -> None:
-    """As the API server itself answers; a policy answers so by default, and Forbidden if it says so."""
+    """As the API server itself answers; a policy answers so by default, and Forbidden if it reports so."""
     path = "/apis/admissionregistration.k8s.io/v1"
     changed = {"expression": "object.data == oldObject.data", "message": "data: field is immutable"}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}
@@ -99,7 +99,7 @@ def _refusal(rig: Rig, path: str) -> str:
 
 
 class _Meddling(Rules):
-    """Somebody makes an object anew just before it would be deleted."""
+    """A user recreates an object just before it would be deleted."""
 
     def __init__(self, cluster: Cluster, obj: Object) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class _Meddling(Rules):
         return None
 
 
-async def test_what_was_made_anew_meanwhile_is_not_deleted(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+async def test_what_was_recreated_meanwhile_is_not_deleted(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     install_crd(cluster)
     old, new = ({**plain("x", version), "immutable": True} for version in "12")
     async with (

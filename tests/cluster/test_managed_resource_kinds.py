@@ -97,7 +97,7 @@ class Widgets:
 def widgets(rig: Rig) -> Iterator[Widgets]:
     found = Widgets(rig)
     yield found
-    # First whoever would make the kind anew.
+    # First the objects that would recreate the kind.
     with contextlib.suppress(NotFound):
         rig.delete_managed_resource("mr")
     with contextlib.suppress(NotFound):
@@ -128,7 +128,7 @@ def test_objects_of_a_late_kind_are_corrected_like_others(rig: Rig, widgets: Wid
     widgets.until_right()
 
 
-def test_a_kind_that_is_deleted_and_made_anew_is_followed(rig: Rig, widgets: Widgets) -> None:
+def test_a_kind_that_is_deleted_and_recreated_is_followed(rig: Rig, widgets: Widgets) -> None:
     widgets.install()
     rig.apply("mr", widgets.widget, config_map("c", {"k": "1"}))
     before = len(rig.process.log.splitlines())

@@ -212,7 +212,7 @@ def test_a_bundle_that_is_the_first_to_use_its_kinds_costs_hardly_more_calls_tha
         rig.write("mr", *objects)
         rig.until(lambda: rig.condition("mr", "ResourcesHealthy").get("status") == "False", "its health")
         calls = calls_of(agent, audit, since=mark)
-        # Once, it is asked whether there are objects of an optional kind that is not served: autoscalers.
+        # Once, it is queried whether there are objects of an optional kind that is not served: autoscalers.
         definitions = {f"list {name} /" for name in ("apiservices", "customresourcedefinitions")}
         # How often the status is written depends on how fast others are.
         assert len([call for call in calls if not call.startswith("patch managedresources")]) <= 32, calls

@@ -139,7 +139,7 @@ def test_an_object_moves_on_while_its_former_holder_is_deleted(deleted_first: bo
     assert rig.find("ConfigMap", "a") is None
 
 
-def test_an_object_of_somebody_else_is_taken_over(rig: Rig) -> None:
+def test_an_object_of_another_client_is_taken_over(rig: Rig) -> None:
     foreign = config_map(
         "foreign", {"k": "old"}, annotations={"resources.gardener.cloud/origin": "else/where", "mine": "stays"}
     )
@@ -197,7 +197,7 @@ def patch_as_agent(rig: Rig, name: str, patch: Object) -> None:
 
 
 def test_an_origin_that_no_agent_has_written_keeps_no_object_from_being_repaired(rig: Rig) -> None:
-    """It was there before, and gets its former origin back as often as somebody likes."""
+    """It was there before, and gets its former origin back as often as a user likes."""
     rig.put(config_map("c", {"k": "evil"}, annotations={ORIGIN: "elsewhere:a/b"}))
     rig.apply("mr", config_map("c", {"k": "good"}))
     for _ in range(2):
@@ -235,7 +235,7 @@ def test_what_is_left_though_it_was_to_go_is_reported(rig: Rig) -> None:
         rig.write_secret("mr", config_map("rest"))
     rig.until(lambda: rig.listed("mr") == {"rest"}, "the others to be forgotten")
     texts = ["an agent has assigned it to ManagedResource elsewhere:a/b", f"it has the annotation {KEEP}"]
-    rig.until(lambda: all(text in rig.applied("mr")[2] for text in texts), "the condition to say so")
+    rig.until(lambda: all(text in rig.applied("mr")[2] for text in texts), "the condition to report so")
     [event] = rig.until(lambda: rig.events("mr"), "an Event")
     assert all(text in event["message"] for text in texts)
     for name in "ab":

@@ -1,4 +1,4 @@
-"""Rights that the agent lacks: what was never created blocks no deletion, and a refused deletion says what is missing."""
+"""Rights that the agent lacks: what was never created blocks no deletion, and a refused deletion reports what is missing."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def test_what_could_not_be_created_since_it_may_not_be_read_blocks_no_deletion(l
     rig.until_gone("ManagedResource", "mr")
 
 
-def test_a_refused_deletion_says_who_lacks_which_right(limited_rig: Rig) -> None:
+def test_a_refused_deletion_reports_who_lacks_which_right(limited_rig: Rig) -> None:
     rig = limited_rig
     rig.apply("mr", config_map("c"))
     rig.delete("ManagedResource", "mr")

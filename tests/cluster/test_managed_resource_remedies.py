@@ -1,4 +1,4 @@
-"""Refusals are distinguished by what this API server says, each with its remedy: in the condition, and by `kubectl mr`."""
+"""Refusals are distinguished by what this API server reports, each with its remedy: in the condition, and by `kubectl mr`."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def test_pod_security(rig: Rig) -> None:
 
 @pytest.fixture
 def lost_webhook(rig: Rig) -> Iterator[None]:
-    """Asked for each ConfigMap in the namespace, and there is none."""
+    """Request for each ConfigMap in the namespace; none exists."""
     webhook = {
         "name": "lost.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1/"},
@@ -63,7 +63,7 @@ def test_a_webhook_that_can_not_be_reached(rig: Rig) -> None:
     def is_asked() -> bool:
         try:
             rig.dry_run(config_map("asked"))
-        except Exception as error:  # noqa: BLE001 - whatever it says, it was asked
+        except Exception as error:  # noqa: BLE001 - whatever it reports, it was queried
             return "lost.example.com" in str(error)
         return False
 

@@ -1,4 +1,4 @@
-"""What is not wanted any more goes: only that, and as its annotations say."""
+"""What is not wanted any more goes: only that, and as its annotations state."""
 
 import contextlib
 import time
@@ -34,7 +34,7 @@ _HOLD = "example.com/hold"
 
 
 def describes_the_agent(obj: Object) -> bool:
-    """Whether it says that changes of it are undone."""
+    """Whether it reports that changes of it are undone."""
     return _DESCRIPTION in annotations(obj)
 
 
@@ -45,7 +45,7 @@ def without_description(obj: Object) -> Object:
 
 
 def held(obj: Object) -> Object:
-    """Somebody else's finalizer keeps it from going."""
+    """Another client's finalizer keeps it from going."""
     return {**obj, "metadata": {**obj["metadata"], "finalizers": [_HOLD]}}
 
 
@@ -80,7 +80,7 @@ def test_each_object_is_deleted_by_one_call(rig: Rig, audit: Audit) -> None:
     assert sorted((call.name, call.status) for call in deletions(rig, audit, since=mark)) == [("a", 200), ("b", 200)]
 
 
-def test_an_object_that_was_made_anew_meanwhile_survives_in_other_hands(rig: Rig, audit: Audit) -> None:
+def test_an_object_that_was_recreated_meanwhile_survives_in_other_hands(rig: Rig, audit: Audit) -> None:
     """The agent knows the former object and believes it to be its own."""
     rig.write("mr", config_map("c"), config_map("rest"))
     rig.write("heir", config_map("other"))
@@ -136,7 +136,7 @@ def test_what_is_pending_is_reported_when_it_has_lasted(rig: Rig, audit: Audit) 
     let_go(rig, "ConfigMap", "c")
 
 
-def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> None:
+def test_an_object_that_is_wanted_again_while_it_goes_is_recreated(rig: Rig) -> None:
     rig.apply("mr", held(config_map("c", {"k": "1"})))
     before = rig.uid("ConfigMap", "c")
     rig.write_secret("mr")
@@ -151,7 +151,7 @@ def test_an_object_that_is_wanted_again_while_it_goes_is_made_anew(rig: Rig) -> 
 
 @pytest.mark.parametrize(("value", "stays"), [("true", True), ("1", True), ("false", False), ("yes", False)])
 @pytest.mark.parametrize("dropped", [True, False])
-def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped: bool, rig: Rig) -> None:
+def test_an_object_is_kept_if_it_states_so_itself(value: str, stays: bool, dropped: bool, rig: Rig) -> None:
     rig.apply("mr", config_map("c", annotations={_KEEP: value}), config_map("d"))
     if dropped:
         rig.write_secret("mr")
@@ -165,14 +165,14 @@ def test_an_object_is_kept_if_it_says_so_itself(value: str, stays: bool, dropped
     assert rig.find("ConfigMap", "d") is None
 
 
-def test_what_counts_is_what_the_live_object_says(rig: Rig) -> None:
+def test_what_counts_is_what_the_live_object_reports(rig: Rig) -> None:
     rig.apply("mr", config_map("c"))
     rig.patch("ConfigMap", "c", {"metadata": {"annotations": {_KEEP: "true"}}})
     rig.delete_managed_resource("mr")
     assert rig.find("ConfigMap", "c")
 
 
-def test_all_objects_are_kept_if_the_managed_resource_says_so(rig: Rig) -> None:
+def test_all_objects_are_kept_if_the_managed_resource_states_so(rig: Rig) -> None:
     rig.apply("mr", config_map("c"), service("s"), keepObjects=True)
     before = [rig.get("ConfigMap", "c"), rig.get("Service", "s")]
     rig.delete_managed_resource("mr")
@@ -248,7 +248,7 @@ def kept_claims(rig: Rig) -> set[str]:
     return {obj["metadata"]["name"] for obj in rig.list(VOLUME_CLAIMS) if not is_deleting(obj)}
 
 
-def test_volume_claims_that_are_made_anew_while_their_stateful_set_goes_are_not_left_over(rig: Rig) -> None:
+def test_volume_claims_that_are_recreated_while_their_stateful_set_goes_are_not_left_over(rig: Rig) -> None:
     """By another process than the one that began; those of a successor with the same labels are none of its business."""
     own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}")
     rig.write_secret("mr", held(stateful_set("f")), config_map("c"))
@@ -353,7 +353,7 @@ def test_pods_keep_their_config_map_while_they_end(rig: Rig, audit: Audit) -> No
 
 @pytest.mark.parametrize("timeout", ["0s", "2s"])
 def test_nothing_waits_for_pods_longer_than_it_is_configured(timeout: str, rig: Rig) -> None:
-    """From the deletion of the workload on, whoever has been at work since."""
+    """Time since the deletion of the workload, even if other processes have worked since."""
     settings = {"syncPeriod": "15s", "workloadRemovalTimeout": timeout}
     own = Agent(rig.cluster, resource_class=f"c-{rig.namespace[-10:]}", managedResource=settings)
     rig.write_secret("mr", held(deployment("d")), config_map("c"))

@@ -125,7 +125,7 @@ def test_what_is_not_allowed_is_refused_once_and_all_else_is_applied(rig: Rig, a
     have_a_pass(rig, "mr")
     mark = audit.mark()
     have_a_pass(rig, "mr")
-    # The annotation that asked for the pass was taken off, and that is all.
+    # The annotation that requested the pass was taken off, and that is all.
     written = written_kinds(audit, user=rig.agent.user, since=mark, namespace=rig.namespace)
     assert written == {"managedresources"}
     [event] = rig.until(lambda: rig.events("mr"), "an event")
@@ -155,7 +155,7 @@ def test_volume_claims_that_may_not_be_written_are_not_deleted_with_their_statef
     rig.until_gone("ManagedResource", "mr")
 
 
-def test_restrictions_that_come_later_keep_what_is_there_and_say_so(
+def test_restrictions_that_come_later_keep_what_is_there_and_report_so(
     cluster: Cluster, namespace: str, own_agent: Agent, audit: Audit
 ) -> None:
     resource_class = f"{own_agent.resource_class}-late"
@@ -264,7 +264,7 @@ def test_aggregation_gives_an_author_no_rights_that_the_account_has_not(rig: Rig
 def test_a_refused_author_cannot_find_out_what_exists_in_other_namespaces(rig: Rig, foreign: str, audit: Audit) -> None:
     let_deploy(rig, "configmaps")
     ignore = {"resources.gardener.cloud/ignore": "true"}
-    # Known to the watches of the agent, since it is managed, and reported by others if one asks for it.
+    # Known to the watches of the agent, since it is managed, and reported by others if one requests it.
     rig.apply("owner", config_map("there", {"k": "hidden"}, namespace=foreign))
     mark = audit.mark()
 
@@ -308,7 +308,7 @@ def test_an_account_that_may_not_be_named_leads_to_no_writes_at_all(hostile: str
     assert rig.find("ConfigMap", "c") is None
 
 
-def test_what_the_account_may_not_delete_any_more_holds_the_managed_resource_and_says_why(rig: Rig) -> None:
+def test_what_the_account_may_not_delete_any_more_holds_the_managed_resource_and_reports_why(rig: Rig) -> None:
     let_deploy(rig, "configmaps")
     write_as(rig, "mr", "deployer", config_map("c"))
     rig.until_applied("mr")

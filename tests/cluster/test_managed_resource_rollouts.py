@@ -79,7 +79,7 @@ def image_of(rig: Rig, kind: str, name: str) -> str:
     ],
     ids=["partition", "partition-of-later-ordinals", "on-delete", "daemon-set", "paused"],
 )
-def test_a_roll_out_that_a_person_completes_is_over_and_says_what_is_left(
+def test_a_roll_out_that_a_person_completes_is_over_and_reports_what_is_left(
     make: Any, kind: str, name: str, expected: str, rig: Rig
 ) -> None:
     rig.apply("mr", make("i:v1"))
@@ -91,7 +91,7 @@ def test_a_roll_out_that_a_person_completes_is_over_and_says_what_is_left(
         message = rig.condition("mr", "ResourcesProgressing").get("message", "")
         return rig.statuses("mr") == SETTLED and f'{kind} "{rig.namespace}/{name}": ' in message and expected in message
 
-    rig.until(says_what_is_left, "it to be ready again, and to say what is left")
+    rig.until(says_what_is_left, "it to be ready again, and to report what is left")
     rig.write_secret("next", config_map("next"))
     rig.write_managed_resource("next", annotated={DEPENDS_ON: "mr:healthy"})
     rig.until_applied("next")

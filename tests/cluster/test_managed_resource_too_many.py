@@ -1,4 +1,4 @@
-"""More objects than a status can list: it is said so, in time, and nothing is lost.
+"""More objects than a status can list: this is reported in time, and nothing is lost.
 
 What counts are bytes. So a few objects with large annotations stand for thousands of usual ones, and objects of a kind
 that are not served, which are listed and never created, for those that are.
@@ -31,7 +31,7 @@ def unserved(count: int) -> list[Object]:
     return [obj("example.com/v9 Unheard", f"n{n}") for n in range(count)]
 
 
-def test_what_cannot_be_listed_is_not_created_and_it_is_said_what_to_do(rig: Rig) -> None:
+def test_what_cannot_be_listed_is_not_created_and_it_is_reported_what_to_do(rig: Rig) -> None:
     write(rig, config_map("sibling"))
     rig.until_applied("mr")
     names = [f"c{number}" for number in range(8)]

@@ -1,4 +1,4 @@
-"""Fields that the API server does not store, and what else it warns of: reported once, or errors if that is asked for."""
+"""Fields that the API server does not store, and what else it warns of: reported once, or errors if that is requested."""
 
 import copy
 
@@ -32,7 +32,7 @@ def test_an_unknown_field_is_reported_once_and_is_no_drift(rig: Rig, audit: Audi
     warning = f'{name_of(rig)}: unknown field "spec.replica"'
     rig.until(lambda: bool(rig.events("mr")), "an Event")
     assert rig.applied("mr") == ("True", "ApplySucceeded", f"All resources are applied, with warnings: {warning}")
-    # Kubernetes' own controllers write to it, and so does somebody else.
+    # Kubernetes' own controllers write to it, and so does another client.
     rig.until(lambda: "deployment.kubernetes.io/revision" in str(rig.get("Deployment", "d")), "its controller to act")
     rig.patch("Deployment", "d", {"metadata": {"annotations": {"example.com/note": "theirs"}}})
     # A change that is drift shows that what came before has been looked at.

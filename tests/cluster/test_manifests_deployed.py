@@ -147,23 +147,23 @@ _ABSENT = "test_cache_and_crds.py::test_a_store_of_a_kind_that_does_not_exist_ye
 # Here all kinds that are watched are served.
 _GONE_KINDS = {f"list {each.plural}.{each.group}": _ABSENT for each in (API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS)}
 ELSEWHERE = {
-    # In these scenarios it says nothing twice, and this API server has no need of lists.
+    # In these scenarios it reports nothing twice, and this API server has no need of lists.
     f"{GARDEN}:{AGENT}": {"patch events": _REPEATED, **_AUTOSCALERS, **_GONE_KINDS},
     f"{SHOOT}:{AGENT}": {"patch events": _REPEATED},
     f"kube-system:{AGENT}": {"patch events": _REPEATED, **_AUTOSCALERS, **_GONE_KINDS},
-    # The webhook is faster than whoever makes an account and a pod of it.
+    # The webhook is faster than a client that makes an account and a pod of it.
     f"{GARDEN}:{WEBHOOKS}": {"get serviceaccounts": _TOO_NEW, **_GONE_KINDS},
     f"kube-system:{WEBHOOKS}": {"get serviceaccounts": _TOO_NEW, **_GONE_KINDS},
 }
 
 
-def test_what_is_said_to_be_tested_elsewhere_is() -> None:
+def test_what_is_reported_to_be_tested_elsewhere_is() -> None:
     for test in {test for rights_ in ELSEWHERE.values() for test in rights_.values()}:
         file, name = test.split("::")
         assert f"def {name}(" in (Path(__file__).parent / file).read_text()
 
 
-# --- what is asked of them
+# --- what is requested from them
 
 
 HIGHLY_AVAILABLE = {f"{HA}/type": "server"}
@@ -201,7 +201,7 @@ def apply_and_remove_a_managed_resource(source: Place, target: Place, **spec: An
     source.create(managed_resource(name, spec={"deletePersistentVolumeClaims": True, **spec}))
     until(partial(is_applied, source, name), "the ManagedResource to be applied")
     until(is_reported_unhealthy, "the Service without an address to be reported")
-    # High availability: the webhook was asked about the agent's write.
+    # High availability: the webhook was queried about the agent's write.
     assert target.get("Deployment", "deployed")["spec"]["replicas"] == 2
     claimed = {uid(claim) for claim in until(lambda: target.list(VOLUME_CLAIMS), "claims of the StatefulSet")}
     for change, what in (
@@ -325,7 +325,7 @@ def calls_of(audit: Audit, user: str) -> list[Call]:
 
 
 def approvals(cluster: Cluster, calls: list[Call]) -> Iterator[Call]:
-    """Who approves needs a right for the signer as well; the API server asks for it by itself, and logs no call."""
+    """Who approves needs a right for the signer as well; the API server requests it by itself, and logs no call."""
     for call in calls:
         if (call.resource, call.verb, call.status) == ("certificatesigningrequests/approval", "update", 200):
             request = Place(cluster, "").get(CERTIFICATE_SIGNING_REQUESTS, call.name)

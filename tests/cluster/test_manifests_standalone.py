@@ -122,7 +122,7 @@ def write_overlay(directory: Path) -> None:
     shutil.copytree(PROJECT / "manifests", directory / "resource-manager" / "manifests")
 
 
-def test_the_steps_to_production_are_as_the_page_says(own: Cluster, tmp_path: Path) -> None:
+def test_the_steps_to_production_are_as_the_page_states(own: Cluster, tmp_path: Path) -> None:
     commands = [line for block in blocks("") for line in block.splitlines()]
     builds = [command for command in commands if command.startswith("docker ")]
     assert [command.split()[1] for command in builds] == ["build", "push"]

@@ -38,11 +38,11 @@ NO_DATA = {
     "resource-manager-agent: Events that were dropped (A)": "none was",
     "resource-manager-agent: Decisions on certificates (A)": "the demo has the approver switched off",
     "resource-manager-agent: Memory (B)": "there may be no limit here",
-    "resource-manager-agent: annotation Starts": "nothing is started anew",
+    "resource-manager-agent: annotation Starts": "nothing is restarted",
     "resource-manager-webhooks: HTTP errors (A)": "there are none",
     "resource-manager-webhooks: Caches that are behind (A)": "all are in order",
     "resource-manager-webhooks: Memory (B)": "there may be no limit here",
-    "resource-manager-webhooks: annotation Starts": "nothing is started anew",
+    "resource-manager-webhooks: annotation Starts": "nothing is restarted",
 }
 """Queries of dashboards that are answered by nothing here, and why."""
 

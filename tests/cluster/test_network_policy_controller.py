@@ -302,7 +302,7 @@ async def test_an_annotation_that_cannot_be_read_is_reported_and_changes_nothing
     await world.until_policies(*PAIR)
 
 
-async def test_that_a_service_asks_for_too_much_is_reported_and_the_rest_of_it_counts(world: PolicyWorld) -> None:
+async def test_that_a_service_requests_too_much_is_reported_and_the_rest_of_it_counts(world: PolicyWorld) -> None:
     many = [{"port": port} for port in range(1, MOST_PORTS + 1)]
     await world.service(from_x_allowed_ports=many, from_y_allowed_ports=[{"port": 1}])
     await world.until_policies(*PAIR, "a/ingress-to-db-tcp-1-via-y", "a/egress-to-db-tcp-1-via-y")

@@ -184,7 +184,7 @@ async def test_a_node_without_components_is_free_at_once(world: NodePlace) -> No
 
 
 async def test_the_pods_of_daemon_sets_are_waited_for(world: NodePlace) -> None:
-    """The DaemonSet controller, the scheduler and a played kubelet do their part."""
+    """The DaemonSet controller, the scheduler and a simulated kubelet do their part."""
     async with running(world.cluster, critical_components.declare, **critical()):
         world.daemon_set()
         node = world.node("n", NOT_READY, played=True)

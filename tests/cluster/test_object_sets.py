@@ -25,7 +25,7 @@ OWNER, DIGEST, COLLECTED = "example.com/owner", "example.com/digest", "example.c
 
 
 class Place(World):
-    """A namespace with a program that applies sets in it, until it is started anew."""
+    """A namespace with a program that applies sets in it, until it is restarted."""
 
     def __init__(self, world: World, own: CountingClient) -> None:
         super().__init__(world.client, world.namespace)
@@ -92,7 +92,7 @@ def kinds_in(texts: list[str]) -> list[str]:
     return sorted(text.partition(" ")[0] for text in texts)
 
 
-async def test_a_set_is_created_and_a_second_pass_asks_nothing(place: Place, cluster: Cluster) -> None:
+async def test_a_set_is_created_and_a_second_pass_queries_nothing(place: Place, cluster: Cluster) -> None:
     changes = await place.apply(*SET)
     assert (kinds_in(changes.created), changes.is_complete) == (NAMES, True)
     live = await place.get("ConfigMap", "a")
@@ -104,7 +104,7 @@ async def test_a_set_is_created_and_a_second_pass_asks_nothing(place: Place, clu
     assert place.own.requests == before
 
 
-async def test_a_program_that_starts_anew_writes_nothing(place: Place, cluster: Cluster) -> None:
+async def test_a_program_that_restarts_writes_nothing(place: Place, cluster: Cluster) -> None:
     await place.apply(*SET)
     await place.stop()
     place.start()
@@ -177,7 +177,7 @@ async def _is_gone(place: Place, *objects: Object) -> bool:
     return not any(found)
 
 
-async def test_a_program_that_starts_anew_removes_what_left_the_set_meanwhile(place: Place) -> None:
+async def test_a_program_that_restarts_removes_what_left_the_set_meanwhile(place: Place) -> None:
     await place.apply(*SET)
     await place.stop()
     place.start()
@@ -220,7 +220,7 @@ async def test_a_foreign_object_is_not_touched(notes: dict[str, str], place: Pla
     assert await place.get("ConfigMap", "a") == before
 
 
-async def test_an_object_without_an_owner_is_taken_over_if_that_is_asked_for(place: Place) -> None:
+async def test_an_object_without_an_owner_is_taken_over_if_that_is_requested(place: Place) -> None:
     """It is the same object afterwards; what its manifest lacks goes, save for the metadata of others."""
     before = await place.create(config_map("a", {"k": "old", "more": "data"}, labels={"theirs": "1"}))
     await place.create(config_map("b", annotations={OWNER: "another"}))
@@ -244,7 +244,7 @@ async def test_what_others_remove_once_it_is_not_used_stays_when_it_left_the_set
 
 
 async def test_what_others_fill_in_stays_when_an_object_changes(place: Place) -> None:
-    """An address, a restart that somebody asked for, and replicas that the manifest leaves to a scaler."""
+    """An address, a restart that a user requested, and replicas that the manifest leaves to a scaler."""
     scaled = deployment("d")
     scaled["spec"].pop("replicas", None)
     await place.apply(service("b"), scaled)

@@ -97,7 +97,7 @@ def shown(cluster: Cluster) -> None:
 
 
 def assert_deployed(cluster: Cluster, namespace: str, image: str) -> None:
-    """The Deployment is as asked for, and its pods pass admission and are created."""
+    """The Deployment is as requested, and its pods pass admission and are created."""
     place = Place(cluster, namespace)
     (container,) = place.get("Deployment", AGENT)["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image
@@ -144,7 +144,7 @@ def test_helm_installs_the_chart(released: Path, devcluster_run: object, tmp_pat
 
 
 def test_the_wheel_is_installed_into_a_fresh_environment(released: Path, own: Cluster, tmp_path: Path) -> None:
-    """The packages that it needs are those of this environment: no index is asked."""
+    """The packages that it needs are those of this environment: no index is queried."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     wheel = str(only(released, "gardener_*.whl"))
@@ -195,7 +195,7 @@ def test_a_single_file_has_the_tables_that_rules_read(released: Path) -> None:
     assert tables <= set(held)
 
 
-def test_a_single_file_says_what_it_has_to_be_called(programs: Path) -> None:
+def test_a_single_file_states_what_it_has_to_be_called(programs: Path) -> None:
     other = (programs / "kubectl-mr").rename(programs / "other")
     done = subprocess.run([str(other)], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")

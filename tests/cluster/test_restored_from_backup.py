@@ -106,7 +106,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
             assert await asyncio.to_thread(make_many_versions, cluster) > resource_version(future)
             if forgotten:
                 cluster.compact()
-            # It can't say any more what happened since from its memory.
+            # It can't report any more what happened since from its memory.
             await asyncio.to_thread(cluster.stop_apiserver)
             await asyncio.to_thread(cluster.start_apiserver)
         else:
@@ -136,7 +136,7 @@ async def test_caches_start_over_and_nothing_is_written_from_another_past(
         await client.patch(CONFIG_MAPS, Key(place, "kept"), {"data": {"at": "fourth"}})
 
 
-async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_what_was(
+async def test_nothing_is_written_until_all_is_listed_again_if_no_object_reports_what_was(
     own_cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
     """Only what was made since the snapshot is gone: no object that exists is another one than is known."""
@@ -155,10 +155,10 @@ async def test_nothing_is_written_until_all_is_listed_anew_if_no_object_says_wha
 
         with pytest.raises(KubeError):
             await client.create(CONFIG_MAPS, {"metadata": {"name": "of-the-future", "namespace": place}})
-        await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list anew")
+        await soon(lambda: store.synced.is_set() and store.get(Key(place, "future")) is None, "the list again")
 
         def write() -> Awaitable[Object]:
-            caches.history_rewound.clear()  # as a process does that begins anew
+            caches.history_rewound.clear()  # as a process does that starts again
             return client.patch(CONFIG_MAPS, Key(place, "kept"), {"data": {"at": "second"}})
 
         await soon(write, "what is written to be accepted", passing=(HistoryRewound,))
@@ -211,7 +211,7 @@ async def test_an_outage_costs_one_small_list_for_each_watch(own_cluster: Cluste
         lists = [entry.request for entry in proxy.log if entry.request.method == "GET" and not entry.request.watch]
         assert [request.path for request in lists] == [MAPS.format(place)]
 
-        # The object that changed last goes meanwhile: that it did is asked for, and is no rewound history.
+        # The object that changed last goes meanwhile: that it did is requested, and is no rewound history.
         await proxy.pause()
         own_cluster.api.delete(f"{MAPS.format(place)}/a")
         await asyncio.to_thread(own_cluster.stop_apiserver)

@@ -1,9 +1,9 @@
-"""A new version of the webhooks is rolled out under load, as the manifests say, and every request is answered.
+"""A new version of the webhooks is rolled out under load, as the manifests state, and every request is answered.
 
 What a Deployment, kubelets and EndpointSlices do is done here with real processes: a new replica must be ready before an
-old one is asked to go; an old one is still chosen for a while, until everybody knows; its `preStop` runs, then it gets
+old one is requested to go; an old one is still chosen for a while, until everybody knows; its `preStop` runs, then it gets
 SIGTERM. Configuration, strategy and life cycle are those of the manifests. API servers may not do without an answer, and
-the webhook has to know ServiceAccounts, so a replica that says too early that it is ready would show, too.
+the webhook has to know ServiceAccounts, so a replica that reports too early that it is ready would show, too.
 """
 
 import asyncio

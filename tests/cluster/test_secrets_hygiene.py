@@ -172,7 +172,7 @@ class Scene(Place):
         self.manage(name, {"object.json": json.dumps(placed(obj, self.namespace)).encode()})
 
     def reason(self, name: str) -> str:
-        """Of the condition that says whether it was applied."""
+        """Of the condition that reports whether it was applied."""
         return str(self.condition(name, "ResourcesApplied").get("reason", ""))
 
     def message(self, name: str) -> str:

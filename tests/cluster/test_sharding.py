@@ -45,7 +45,7 @@ def share_out(shards: Sequence[Shard]) -> None:
 
 
 def restore(shards: Sequence[Shard]) -> None:
-    """Somebody changes an object of each; wait until it is as it was."""
+    """A user changes an object of each; wait until it is as it was."""
     for shard in shards:
         shard.rig.patch("ConfigMap", f"{shard.name}-0-x", {"data": {"changed": "by hand"}})
     for shard in shards:
@@ -109,7 +109,7 @@ def test_agents_with_a_class_each_keep_to_it_in_one_namespace(
 
 
 def assert_an_object_stays_with_its_first_owner(shards: Sequence[Shard]) -> None:
-    """The second agent wants an object of the first one; it says so, and leaves it alone until it is given up."""
+    """The second agent wants an object of the first one; it reports so, and leaves it alone until it is given up."""
     first, second = shards
     second.rig.write("greedy", config_map(f"{first.name}-0-x", {"k": "mine"}, namespace=first.rig.namespace))
     held = f"is held by ManagedResource {first.rig.namespace}/{first.name}-0"

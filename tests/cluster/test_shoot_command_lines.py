@@ -25,7 +25,7 @@ def complaint(program: Path, arguments: Sequence[str]) -> str:
 
 @pytest.mark.parametrize("authentication", ["kind: A", ""], ids=["by file", "by flags"])
 def test_the_api_server_takes_its_flags(cluster: Cluster, authentication: str) -> None:
-    """The cluster is of the programs that are asked."""
+    """The cluster is of the programs that are queried."""
     passed = api_server_arguments(NEWEST, {**WITH_ALL_SETTINGS, "authentication": authentication})
     assert complaint(find_or_build().apiserver, passed) == ""
 

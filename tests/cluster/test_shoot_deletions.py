@@ -1,4 +1,4 @@
-"""Deletions that find something special; nothing is there but objects, and extensions are played."""
+"""Deletions that find something special; nothing is there but objects, and extensions are simulated."""
 
 import asyncio
 import base64
@@ -57,7 +57,7 @@ async def test_the_handler_of_its_exposure_class_may_have_left_the_configuration
         await left.until_gone()
 
 
-async def test_whoever_holds_its_namespace_is_named(place: PlayedPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_holder_of_its_namespace_is_named(place: PlayedPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a namespace that goes gets nothing new."""
     monkeypatch.setattr(destruction, "_NAMESPACE_SECONDS", 1.0)
     left = LeftShoot(place, "f")

@@ -63,7 +63,7 @@ class Backed(Meadow):
         return self.seed.api.get(MAIN)
 
     def snapshot(self) -> Path:
-        """One more, which is asked for."""
+        """One more, which is requested."""
         before = self.snapshots()
         # A name has its second.
         time.sleep(1.0)
@@ -174,15 +174,15 @@ def test_without_the_bucket_nothing_is_made_empty(meadow: Backed) -> None:
                 "its data are lost, and the backup bucket is unavailable"
                 in str(meadow.etcd()["status"].get("lastError"))
             ),
-            "what is said",
+            "what is reported",
             seconds=SECONDS,
         )
-        # Nor by whoever makes buckets and entries.
+        # Nor by the controllers of buckets and entries.
         meadow.seed.api.patch(entry, {"metadata": {"annotations": {keys.OPERATION: keys.OPERATION_RECONCILE}}})
         reported = "the backup bucket is unavailable: directory"
         eventually(
             lambda: reported in str(at(meadow.seed.api.get(entry), "status", "lastError", "description")),
-            "what the extension says",
+            "what the extension reports",
             seconds=SECONDS,
         )
         status = meadow.etcd()["status"]

@@ -1,4 +1,4 @@
-"""A Shoot that is deleted by force goes, whatever does not answer; what that leaves is said.
+"""A Shoot that is deleted by force goes, whatever does not answer; what that leaves is reported.
 
 Nothing is there but objects: the clusters of the Shoots are dead. Each test has a Shoot of its own.
 """
@@ -73,13 +73,13 @@ async def test_an_extension_that_never_answers_and_a_dead_cluster_hold_nothing(p
     left.delete()
     async with gardenlet(place):
         found = partial(left.find, EXTENSIONS, "answers")
-        await soon(lambda: keys.CONFIRM_FORCE_DELETION in annotations(found() or {}), "the extension to be asked")
+        await soon(lambda: keys.CONFIRM_FORCE_DELETION in annotations(found() or {}), "the extension to be queried")
         place.garden.patch(EXTENSIONS, "answers", {"metadata": {"finalizers": None}}, namespace=left.namespace)
         await left.until_gone()
-        await soon(left.reported, "what is left to be said")
+        await soon(left.reported, "what is left to be reported")
     for each in ("Extension silent", "Infrastructure a", "Machine machine", "ManagedResource seed", "Service balancer"):
         assert f"{each} (" in left.reported()
-    # Of these nothing is left that somebody could look for.
+    # Of these nothing is left that a user could look for.
     assert "answers" not in left.reported()
     assert "ManagedResource shoot" not in left.reported()
     assert left.find(SHOOT_STATES, left.name, namespace=NAMESPACE) is None

@@ -168,7 +168,7 @@ def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meado
     assert (meadow.secrets(), meadow.replicas(), sorted(meadow.processes())) == (keys, replicas, processes)
 
 
-def test_a_reconciliation_that_changes_nothing_writes_its_status_and_asks_etcds(meadow: Recorded) -> None:
+def test_a_reconciliation_that_changes_nothing_writes_its_status_and_queries_etcds(meadow: Recorded) -> None:
     """The Cluster object shows the status of the Shoot, when it begins and when it ends."""
     with closing(meadow.garden.audit()) as in_garden, closing(meadow.seed.audit()) as in_seed:
         marks = in_garden.mark(), in_seed.mark()
@@ -191,7 +191,7 @@ def confined(meadow: Recorded) -> Iterator[None]:
         meadow.succeed("Reconcile", "what waited")
 
 
-def test_a_preview_says_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Recorded) -> None:
+def test_a_preview_reports_what_the_next_reconciliation_changes_and_changes_nothing(meadow: Recorded) -> None:
     assert meadow.diff() == (0, "")
     keys, replicas = meadow.secrets(), meadow.replicas()
     controller_manager = DEPLOYMENTS.path(namespace=TECHNICAL_ID, name="kube-controller-manager")
@@ -244,7 +244,7 @@ def test_it_sleeps_and_wakes_with_its_data(meadow: Recorded) -> None:
     assert meadow.secrets() == keys
 
 
-def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
+def test_what_is_to_be_encrypted_is_rewritten(meadow: Recorded) -> None:
     """And again when it is not to be encrypted any more."""
     plain: Object = {**CONFIG_MAPS.type_meta, "metadata": {"name": "plain"}, "data": {"a": "b"}}
     meadow.cluster().create(CONFIG_MAPS.path(namespace="default"), plain)
@@ -259,7 +259,7 @@ def test_what_is_to_be_encrypted_is_written_anew(meadow: Recorded) -> None:
 
 
 def test_all_credentials_are_rotated_and_no_client_loses_its_access(meadow: Recorded) -> None:
-    """What one of them has is good for as long as it says.
+    """What one of them has is good for as long as it states.
 
     It keeps its bundle and its certificate until the rotation is prepared; the other one fetches them all the time.
     """

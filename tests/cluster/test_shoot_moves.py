@@ -100,7 +100,7 @@ def check_data(move: Move) -> None:
     assert numbers == {f"c-{number}": {"number": str(number)} for number in range(MANY)}
     secret = cluster.get(SECRETS.path(namespace="default", name="secret"))
     assert base64.b64decode(secret["data"]["a"]) == b"b"
-    assert move.keys() == move.data, "whoever knew the cluster knows it still"
+    assert move.keys() == move.data, "clients that knew the cluster know it still"
 
 
 def has_large_states(move: Move, count: int, *, of: str) -> None:

@@ -113,7 +113,7 @@ def settings() -> Controllers:
 
 
 async def test_few_are_worked_on_at_a_time_and_those_that_can_wait_come_last(place: PlayedPlace, work: Work) -> None:
-    """What is asked for meanwhile does not wait for all of them."""
+    """What is requested meanwhile does not wait for all of them."""
     await asyncio.to_thread(left_by, place, GARDENER["version"])
     set_seed(place, operations.SUCCEEDED)
     with closing(place.cluster.audit()) as audit:
@@ -123,7 +123,7 @@ async def test_few_are_worked_on_at_a_time_and_those_that_can_wait_come_last(pla
         ):
             await soon(lambda: len(work.begun) == AT_ONCE - 1, "as many as are worked on in bulk")
             place.garden.patch(SHOOTS, ASLEEP[-1], {"spec": {"hibernation": {"enabled": False}}}, namespace=NAMESPACE)
-            await soon(lambda: len(work.begun) == AT_ONCE, "what is asked for")
+            await soon(lambda: len(work.begun) == AT_ONCE, "what is requested")
             assert work.begun[-1] == ASLEEP[-1]
             work.going_on.set()
             # Those that have failed with this version are left alone.
@@ -150,7 +150,7 @@ async def test_after_another_version_they_wait_for_the_seed(place: PlayedPlace, 
         ):
             purpose = {"spec": {"purpose": "testing" if version == "v0.0.0-alpha" else "development"}}
             place.garden.patch(SHOOTS, requested, purpose, namespace=NAMESPACE)
-            await soon(lambda: work.ended == [requested], "what is asked for", state=lambda: work.begun)
+            await soon(lambda: work.ended == [requested], "what is requested", state=lambda: work.begun)
             written = audit.calls(since=since, user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
             assert {each.name for each in written if each.resource.startswith("shoots")} == {requested}
             set_seed(place, operations.SUCCEEDED)

@@ -1,4 +1,4 @@
-"""How a Shoot goes to sleep and wakes, whatever happens in between: with objects only, and a seed that is played.
+"""How a Shoot goes to sleep and wakes, whatever happens in between: with objects only, and a seed that is simulated.
 
 What connects to the Shoot reaches the API server of the place, which reports the version of the Shoot.
 """
@@ -52,7 +52,7 @@ BOOTSTRAP = f"{ACCESS}-bootstrap"
 
 @pytest.fixture(scope="module")
 def place(devcluster_run: object) -> Iterator[PlayedPlace]:
-    # Deployments are played alone.
+    # Deployments are simulated alone.
     with Cluster(shape=Shape(played=("deployment",))) as own:
         yield PlayedPlace(own)
 
@@ -131,7 +131,7 @@ class Bed:
         return found
 
     async def ended(self, state: str = "Succeeded", *, seconds: float = SECONDS) -> Object:
-        """The status, once an operation with what is asked for now has ended so."""
+        """The status, once an operation with what is requested now has ended so."""
 
         def is_ended() -> bool:
             self.grant()
@@ -177,7 +177,7 @@ class Bed:
         self.place.garden.patch(resource, name, body, namespace=self.technical_id, **options)
 
     def replicas(self) -> list[int]:
-        """As the specs say."""
+        """As the specs state."""
         named = [(DEPLOYMENTS, each) for each in DEPLOYED] + [(ETCDS, f"etcd-{role}") for role in ("main", "events")]
         found = [self.find(*each) for each in named]
         return [each["spec"]["replicas"] if each else -1 for each in found]
@@ -189,7 +189,7 @@ class Bed:
         return {metadata(each)["name"]: metadata(each)["uid"] for each in listed}
 
     def has_unused(self, name: str) -> None:
-        """A Secret that looks like one of them, and that no task asks for."""
+        """A Secret that looks like one of them, and that no task requests."""
         labels = {"managed-by": "secrets-manager", "manager-identity": "gardenlet", "name": "unused"}
         self.place.garden.create(SECRETS, name, namespace=self.technical_id, metadata={"labels": labels})
 
@@ -279,7 +279,7 @@ async def test_a_sleep_that_ended_half_way(bed: Bed, enabled: bool) -> None:
     assert [bool(each) for each in bed.replicas()] == [not enabled] * 5
 
 
-async def test_what_is_needed_and_still_goes_is_made_anew(bed: Bed) -> None:
+async def test_what_is_needed_and_still_goes_is_recreated(bed: Bed) -> None:
     service = SERVICES, "kube-apiserver"
     bed.patch(*service, {"metadata": {"finalizers": ["example.com/load-balancer"]}})
     before = metadata(bed.find(*service) or {})["uid"]
@@ -318,7 +318,7 @@ async def test_what_others_scale_up_meanwhile_is_scaled_down_again(bed: Bed, tim
 
 
 async def test_what_annotations_ask_for_is_done_once(bed: Bed) -> None:
-    """Pods are started anew that say that they may be, and what is deployed is not waited for."""
+    """Pods are restarted that report that they may be, and what is deployed is not waited for."""
     container = {"name": "a", "image": "a"}
     for name, restarts in (("restarted", "true"), ("kept", "false")):
         meta = {"labels": {"maintenance.gardener.cloud/restart": restarts}}
@@ -329,7 +329,7 @@ async def test_what_annotations_ask_for_is_done_once(bed: Bed) -> None:
         bed.place.garden.patch(SHOOTS, bed.name, requested, namespace=NAMESPACE)
         bed.hibernate(enabled=False)
         await bed.ended()
-        await soon(lambda: annotations(bed.shoot()) == {TASKS: "deployInfrastructure"}, "what was asked for to go")
+        await soon(lambda: annotations(bed.shoot()) == {TASKS: "deployInfrastructure"}, "what was requested to go")
         await soon(lambda: bed.find(PODS, "restarted") is None, "the pod to go")
     assert bed.find(PODS, "kept")
 
@@ -363,7 +363,7 @@ async def test_extensions_see_the_status_of_a_retry(bed: Bed) -> None:
 
 
 async def test_no_new_keys_are_made_for_one_that_had_some(bed: Bed) -> None:
-    """As in a seed that was made anew in place of a lost one: users trust the old ones."""
+    """As in a seed that was recreated in place of a lost one: users trust the old ones."""
     garden, before = bed.place.garden, bed.generated()
     (lost,) = (each for each in map(partial(bed.find, SECRETS), before) if each and labels(each)["name"] == "ca")
     garden.delete(SECRETS, key(lost).name, namespace=bed.technical_id)
@@ -414,8 +414,8 @@ async def test_who_observes_it_gets_another_password_when_it_is_rotated(bed: Bed
         assert bed.published("monitoring") is None
 
 
-async def test_what_an_api_server_can_not_say_of_what_is_encrypted_is_named(bed: Bed, proxy: FaultProxy) -> None:
-    """What it can't say of other kinds is of no account."""
+async def test_what_an_api_server_can_not_report_of_what_is_encrypted_is_named(bed: Bed, proxy: FaultProxy) -> None:
+    """What it can't report of other kinds is of no account."""
     apps, batch = (Rule(fault=internal_error(), path=f"^/apis/{group}/v1$") for group in ("apps", "batch"))
     proxy.rules.add(apps, batch)
     encrypted = {"kubeAPIServer": {"encryptionConfig": {"resources": ["deployments.apps"]}}}

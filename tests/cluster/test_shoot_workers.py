@@ -1,7 +1,7 @@
 """A Shoot with workers has Nodes: they come, grow in number, are replaced, go to sleep with it, and go with it.
 
 A garden, a seed, a gardenlet with the rights of the manifests, and the local provider, as `devcluster up` starts them.
-One Shoot goes through all of it, in the order of the tests. Its Nodes and its pods are played by KWOK.
+One Shoot goes through all of it, in the order of the tests. Its Nodes and its pods are simulated by KWOK.
 """
 
 from collections.abc import Iterator
@@ -132,7 +132,7 @@ def test_pods_run_on_its_nodes(field: Field) -> None:
     eventually(runs, "the pods of CoreDNS", seconds=SECONDS, state=field.explain)
 
 
-def test_its_conditions_say_that_all_is_well(field: Field) -> None:
+def test_its_conditions_report_that_all_is_well(field: Field) -> None:
     def reported() -> dict[str, str]:
         return {each["type"]: each["status"] for each in field.shoot()["status"].get("conditions", [])}
 
@@ -179,7 +179,7 @@ def test_other_machines_replace_those_before(field: Field) -> None:
     assert all(_is_ready(each) for each in field.nodes())
 
 
-def test_credentials_are_rotated_and_nodes_when_they_are_asked_for(field: Field) -> None:
+def test_credentials_are_rotated_and_nodes_when_they_are_requested(field: Field) -> None:
     before, agents, keypair = field.names(), field.agents(), field.keypair("")
     field.rotate("start-without-workers-rollout", "WaitingForWorkersRollout")
     assert (field.names(), field.agents()) == (before, agents)

@@ -149,7 +149,7 @@ def test_no_page_shows_a_secret_or_the_value_of_a_field(world: PageWorld) -> Non
     assert len(seen) > len(world.states())
 
 
-def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: PageWorld) -> None:
+def test_what_a_user_wrote_into_the_cluster_is_text_on_the_page(world: PageWorld) -> None:
     page = world.page("/?q=hostile")
     assert listed(page) == {f"{world.garden}/hostile-kind", f"{world.garden}/hostile-reason"}
     assert SCRIPT not in page
@@ -162,7 +162,7 @@ def test_what_somebody_wrote_into_the_cluster_is_text_on_the_page(world: PageWor
         assert "&lt;script&gt;alert" in own
 
 
-def test_looking_at_pages_asks_no_api_server(world: PageWorld, audit: Audit) -> None:
+def test_looking_at_pages_queries_no_api_server(world: PageWorld, audit: Audit) -> None:
     mark = audit.mark()
     for path in links(world.page("/")) | {"/changes"}:
         world.page(path)

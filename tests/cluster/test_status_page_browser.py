@@ -53,11 +53,11 @@ def rows(page: Page) -> list[str]:
 # --- searching
 
 
-def test_typing_filters_the_rows_and_enter_asks_the_agent(world: PageWorld, opened: Callable[..., Page]) -> None:
+def test_typing_filters_the_rows_and_enter_queries_the_agent(world: PageWorld, opened: Callable[..., Page]) -> None:
     page = opened(f"/?q={world.prefix}" if world.prefix else "/")
     search = page.get_by_label("Search names, messages, Secrets and objects")
     search.fill("gpu")
-    expect(page.get_by_role("status")).to_have_text("1 of the 10 rows of this page fit. Enter searches all.")
+    expect(page.get_by_role("status")).to_have_text("1 of the 10 rows of this page match. Enter searches all.")
     assert len(rows(page)) == 1
     search.fill("vpn-manifests")
     search.press("Enter")

@@ -1,4 +1,4 @@
-"""What several controllers say of one ManagedResource becomes few writes, and none gets lost."""
+"""What several controllers report of one ManagedResource becomes few writes, and none gets lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ class StatusWorld(World):
         return created
 
     def advise(self) -> None:
-        """An adviser that has something to say once `Applied` is there; it is settled when it finds it healthy."""
+        """An adviser that has something to report once `Applied` is there; it is settled when it finds it healthy."""
 
         def adviser(obj: Object) -> Advice | None:
             if condition(obj, "Applied") is None:
@@ -93,7 +93,7 @@ async def world(client: Client, namespace: str, managed_resources: None) -> Asyn
         await caches.close()
 
 
-async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) -> None:
+async def test_what_is_reported_at_the_same_time_is_one_write(world: StatusWorld) -> None:
     obj = await world.managed_resource()
     first, second = await asyncio.gather(
         world.writer.update(obj, reported("Applied", "True")), world.writer.update(obj, reported("Healthy", "True"))
@@ -102,7 +102,7 @@ async def test_what_is_said_at_the_same_time_is_one_write(world: StatusWorld) ->
     assert await world.written() == {"Applied": "True", "Healthy": "True"}
 
 
-async def test_advisers_are_asked_before_something_is_written(world: StatusWorld) -> None:
+async def test_advisers_are_queried_before_something_is_written(world: StatusWorld) -> None:
     world.advise()
     obj = await world.managed_resource()
     await world.writer.update(obj, reported("Progressing", "True"))
@@ -197,7 +197,7 @@ async def test_others_writes_are_not_overwritten(world: StatusWorld) -> None:
     assert await world.written() == {"Foreign": "True", "Applied": "True"}
 
 
-async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(world: StatusWorld) -> None:
+async def test_what_is_reported_of_one_is_not_written_into_another_of_the_same_name(world: StatusWorld) -> None:
     # With a store that has not heard of it yet.
     writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW))
     former = await world.managed_resource()
@@ -208,7 +208,7 @@ async def test_what_is_said_of_one_is_not_written_into_another_of_the_same_name(
     assert await world.written() == {}
 
 
-async def test_nothing_is_said_of_what_is_not_of_its_writers_any_more(world: StatusWorld) -> None:
+async def test_nothing_is_reported_of_what_is_not_of_its_writers_any_more(world: StatusWorld) -> None:
     # With a store that has not heard of it yet.
     writer = StatusWriter(world.client, Store(MANAGED_RESOURCES_VIEW), still=lambda obj: not labels(obj))
     obj = await world.managed_resource()
@@ -220,12 +220,12 @@ async def test_nothing_is_said_of_what_is_not_of_its_writers_any_more(world: Sta
     assert await world.written() == {"Applied": "True"}
 
 
-async def test_fields_are_written_if_they_say_something_new(world: StatusWorld) -> None:
+async def test_fields_are_written_if_they_report_something_new(world: StatusWorld) -> None:
     obj = await world.managed_resource()
     written = await world.writer.write(obj, {"observedGeneration": 7, "secretsDataChecksum": "abc"})
     assert await world.writer.write(written, {"observedGeneration": 7, "conditions": None, "resources": []}) is written
     written = await world.writer.write(written, {"observedGeneration": 0, "secretsDataChecksum": None})
-    assert written["status"] == {"observedGeneration": 0}, "zero says something; None removes a field"
+    assert written["status"] == {"observedGeneration": 0}, "zero reports something; None removes a field"
 
 
 async def test_a_list_is_written_as_a_whole(world: StatusWorld) -> None:

@@ -1,4 +1,4 @@
-"""The agent as a process: what it says holds no credential, and it can live on a token that it renews itself."""
+"""The agent as a process: what it reports holds no credential, and it can live on a token that it renews itself."""
 
 import base64
 import json

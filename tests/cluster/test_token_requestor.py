@@ -132,7 +132,7 @@ async def _is_written(world: TokenWorld) -> bool:
     return keys.TOKEN_RENEW_TIMESTAMP in annotations(await world.secret() or {})
 
 
-async def test_a_bare_token_comes_with_the_ca_that_is_asked_for(world: RequestorWorld, cluster: Cluster) -> None:
+async def test_a_bare_token_comes_with_the_ca_that_is_requested(world: RequestorWorld, cluster: Cluster) -> None:
     key = await world.ask(INJECT_CA_BUNDLE="true")
     async with world.requestor() as loop:
         first = await world.until_token()
@@ -172,7 +172,7 @@ async def test_a_target_secret_holds_what_the_source_then_does_not(world: Reques
     assert await world.token("out") == first
 
 
-async def test_a_target_secret_that_somebody_deletes_is_put_back(world: RequestorWorld) -> None:
+async def test_a_target_secret_that_a_user_deletes_is_put_back(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         first = await world.until_token("out")
@@ -190,7 +190,7 @@ async def test_a_target_secret_that_somebody_deletes_is_put_back(world: Requesto
     assert all("metadata.name%3Dout" in uri for uri in lists), lists
 
 
-async def test_a_token_that_somebody_takes_out_of_a_target_secret_is_replaced(world: RequestorWorld) -> None:
+async def test_a_token_that_a_user_takes_out_of_a_target_secret_is_replaced(world: RequestorWorld) -> None:
     await world.ask(TARGET_SECRET_NAME="out", TARGET_SECRET_NAMESPACE=world.namespace)
     async with world.requestor() as loop:
         first = await world.until_token("out")
@@ -326,7 +326,7 @@ async def test_a_token_is_renewed_when_its_time_has_come(text: str, world: Reque
 
 
 @pytest.mark.parametrize("data", [{"token": None}, {"token": ""}])
-async def test_a_token_that_somebody_removes_is_replaced(data: dict[str, str | None], world: RequestorWorld) -> None:
+async def test_a_token_that_a_user_removes_is_replaced(data: dict[str, str | None], world: RequestorWorld) -> None:
     await world.ask()
     async with world.requestor():
         await world.until_token()
@@ -408,7 +408,7 @@ async def test_without_audiences_tokens_are_for_the_api_server(world: RequestorW
 
 
 async def test_a_quarrel_about_a_token_becomes_slow(world: RequestorWorld) -> None:
-    """Somebody, or a webhook, removes each token as soon as it is there."""
+    """A user, or a webhook, removes each token as soon as it is there."""
     await world.ask()
     began, removed = time.monotonic(), 0
     async with world.requestor():

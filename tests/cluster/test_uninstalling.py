@@ -1,5 +1,5 @@
-"""Without the CustomResourceDefinition: who removes everything as docs/install.md says gets no error, and nothing is
-left; an agent that finds none says which file installs it.
+"""Without the CustomResourceDefinition: who removes everything as docs/install.md states gets no error, and nothing is
+left; an agent that finds none reports which file installs it.
 """
 
 import re
@@ -46,7 +46,7 @@ def run(cluster: Cluster, command: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_what_the_page_says_removes_everything_without_an_error(own_cluster: Cluster) -> None:
+def test_what_the_page_states_removes_everything_without_an_error(own_cluster: Cluster) -> None:
     section = (ROOT / "docs/install.md").read_text().partition("\n## Uninstalling\n")[2]
     block = re.search(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert block is not None
@@ -60,7 +60,7 @@ def test_what_the_page_says_removes_everything_without_an_error(own_cluster: Clu
     assert "resources.gardener.cloud" not in names
 
 
-def test_an_agent_says_which_file_defines_managed_resources(own_cluster: Cluster) -> None:
+def test_an_agent_reports_which_file_defines_managed_resources(own_cluster: Cluster) -> None:
     run(own_cluster, "kubectl delete -k manifests/crds --ignore-not-found")
     with AgentProcess(sole_configuration(), kubeconfig=own_cluster.kubeconfig) as agent:
 

@@ -92,7 +92,7 @@ async def test_of_a_deep_custom_resource_only_what_is_deep_is_not_read(client: C
 
 
 @pytest.mark.parametrize("levels", [300, 1_500])
-async def test_drift_is_restored_where_somebody_nests_deeply(
+async def test_drift_is_restored_where_a_user_nests_deeply(
     rig: Rig, client: Client, namespace: str, levels: int
 ) -> None:
     rig.apply("w", obj(WIDGETS, "w", namespace=namespace, spec={"size": 1}), config_map("c", namespace=namespace))

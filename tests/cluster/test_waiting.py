@@ -1,4 +1,4 @@
-"""Waiting for an object: until it is ready, with what is missing as text, or until the API server says that it is gone."""
+"""Waiting for an object: until it is ready, with what is missing as text, or until the API server reports that it is gone."""
 
 import asyncio
 import ssl
@@ -84,7 +84,7 @@ async def test_a_failure_ends_the_waiting(world: World, waiting: Waiting) -> Non
         await waiting.until_ready(CONFIG_MAPS, Key(world.namespace, "a"), unready, seconds=PATIENCE)
 
 
-async def test_the_end_of_the_time_says_what_was_missing(world: World, waiting: Waiting) -> None:
+async def test_the_end_of_the_time_reports_what_was_missing(world: World, waiting: Waiting) -> None:
     await world.create(in_state("starting"))
     with pytest.raises(NotInTimeError) as caught:
         await waiting.until_ready(CONFIG_MAPS, Key(world.namespace, "a"), unready, seconds=0.5)

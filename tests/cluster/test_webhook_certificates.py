@@ -1,4 +1,4 @@
-"""Certificates in a real cluster: made once by whoever is first, rotated by the clock, and known to API servers first."""
+"""Certificates in a real cluster: made once by the first process, rotated by the clock, and known to API servers first."""
 
 import asyncio
 import base64
@@ -67,7 +67,7 @@ class CertificateWorld(World):
         return Keeper(self.wanted, source=self.client, target=self.client, clock=self.clock)
 
     async def install(self, trust: Trust) -> None:
-        # Only VerticalPodAutoscalers in kube-system are asked about: no other test has any.
+        # Only VerticalPodAutoscalers in kube-system are queried about: no other test has any.
         webhooks = decode(yaml.safe_dump({"webhooks": {"vpaInPlaceUpdates": {"enabled": True}}})).config.webhooks
         address = Service(self.namespace, "grm")
         await install(self.client, self.instance, configurations(webhooks, self.instance, address=address, trust=trust))
@@ -203,7 +203,7 @@ async def test_a_managed_configuration_is_waited_for(world: CertificateWorld) ->
     assert old in load_certificates(await world.published())
 
 
-async def test_a_secret_of_somebody_else_is_not_touched(world: CertificateWorld) -> None:
+async def test_a_secret_of_another_client_is_not_touched(world: CertificateWorld) -> None:
     await world.create(secret("ca", {"ca.crt": "A"}))
     with pytest.raises(CannotKeep, match=f'secret "{world.namespace}/ca" holds data and has no label "app: '):
         await world.keeper().run()
@@ -216,7 +216,7 @@ async def test_an_empty_secret_that_was_made_beforehand_is_filled(world: Certifi
     assert (await world.secret("server"))["tls.key"]
 
 
-async def test_while_it_runs_changes_are_repaired_and_in_steady_state_nothing_is_asked(
+async def test_while_it_runs_changes_are_repaired_and_in_steady_state_nothing_is_queried(
     world: CertificateWorld, audit: Audit, user_agent: str
 ) -> None:
     await world.install(CaBundle(b""))
@@ -241,7 +241,7 @@ async def test_a_secret_that_goes_before_its_watch_has_begun_is_missed(
 
 @contextlib.asynccontextmanager
 async def kept(world: CertificateWorld, watching: Client) -> AsyncIterator[None]:
-    """Certificates are kept, by somebody who learns of changes through another client."""
+    """Certificates are kept, by a user who learns of changes through another client."""
     watched = [
         (watching, SECRETS, world.namespace, "ca"),
         (watching, SECRETS, world.namespace, "server"),
@@ -270,7 +270,7 @@ async def replaced_when_deleted(world: CertificateWorld) -> None:
 
 
 async def until_quiet(audit: Audit, user_agent: str) -> None:
-    """A second without a call of ours; one that asks again and again never has it."""
+    """A second without a call of ours; one that queries again and again never has it."""
 
     async def is_quiet() -> bool:
         mark = audit.mark()

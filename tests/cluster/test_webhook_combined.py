@@ -68,7 +68,7 @@ def with_own_pods(app: str) -> list[Object]:
 
 
 def outcome(cluster: Cluster, namespace: str, obj: Object) -> Any:
-    """The pod as the API server would store it, without what it makes up anew for each; or the refusal."""
+    """The pod as the API server would store it, without what it makes up again for each; or the refusal."""
     try:
         stored = cluster.api.create(f"/api/v1/namespaces/{namespace}/pods?dryRun=All", obj)
     except ApiError as error:

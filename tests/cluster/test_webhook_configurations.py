@@ -146,7 +146,7 @@ def test_the_command_installs_what_is_enabled(
     capsys: pytest.CaptureFixture[str],
     by_secret: bool,
 ) -> None:
-    # Only VerticalPodAutoscalers in kube-system are asked about: no other test has any.
+    # Only VerticalPodAutoscalers in kube-system are queried about: no other test has any.
     webhooks = {"vpaInPlaceUpdates": {"enabled": True}}
     config = {"leaderElection": {"resourceNamespace": namespace}, "webhooks": webhooks}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))

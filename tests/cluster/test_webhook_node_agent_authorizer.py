@@ -163,8 +163,8 @@ async def test_a_machine_without_a_node_gets_nothing_of_one(world: NodeWorld) ->
     assert (await world.ask("new", settings, **requested))["allowed"], "it is not known yet whose host it is"
 
 
-async def test_who_only_says_that_it_will_join_learns_nothing(world: NodeWorld) -> None:
-    """Whoever has a bootstrap token can get a certificate for any name that no Node has."""
+async def test_who_only_reports_that_it_will_join_learns_nothing(world: NodeWorld) -> None:
+    """A client with a bootstrap token can get a certificate for any name that no Node has."""
     for name in (f"osc-{world.node}", "for-all", *COMMON_SECRETS, "shoot-access-cluster-admin"):
         requested = {"verb": "get", "resource": "secrets", "name": name, "namespace": "kube-system"}
         assert await world.ask("to-come", WITHOUT_MACHINES, **requested) == NO_OPINION

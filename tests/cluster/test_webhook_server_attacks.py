@@ -1,6 +1,6 @@
 """The server bears what anybody who reaches its port may do: a real process, and the attacks that can be run by hand.
 
-Of time nothing is said here: on a busy machine it says nothing of the server.
+Of time nothing is reported here: on a busy machine it reports nothing of the server.
 """
 
 import pytest

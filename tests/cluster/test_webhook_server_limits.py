@@ -63,7 +63,7 @@ async def test_five_hundred_connections_are_served(server: WebhookProcess) -> No
             assert all(answer["allowed"] for answer in answers)
 
 
-async def test_clients_that_say_nothing_are_cut_off_while_others_are_served(server: WebhookProcess) -> None:
+async def test_clients_that_report_nothing_are_cut_off_while_others_are_served(server: WebhookProcess) -> None:
     """Without a TLS handshake after ten seconds; a header that never ends is tried in the server's own tests."""
     silent = [await asyncio.open_connection(HOST, server.port) for _ in range(100)]
     slow = await asyncio.open_connection(HOST, server.port, ssl=trusting())
@@ -120,7 +120,7 @@ async def test_several_requests_at_once_on_a_connection_are_answered_in_turn(ser
 
 # --- garbage
 
-# Longer when asked for: WEBHOOK_FUZZ_EXAMPLES=100000 makes it run for minutes.
+# Longer on request: WEBHOOK_FUZZ_EXAMPLES=100000 makes it run for minutes.
 EXAMPLES = int(os.environ.get("WEBHOOK_FUZZ_EXAMPLES", "200"))
 
 texts = st.text(max_size=8)

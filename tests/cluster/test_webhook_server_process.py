@@ -1,4 +1,4 @@
-"""The admission server as a process: how it starts, what it says of itself, what it answers where nothing is served."""
+"""The admission server as a process: how it starts, what it reports of itself, what it answers where nothing is served."""
 
 import asyncio
 import subprocess

@@ -80,7 +80,7 @@ async def test_a_pair_that_cannot_be_used_is_reported_once_and_the_old_one_stays
     await server.until(lambda: shown_by(server) == "mended", what="the certificate that can be used")
 
 
-async def test_an_encrypted_key_is_an_error_and_its_password_is_not_asked_for(server: WebhookProcess) -> None:
+async def test_an_encrypted_key_is_an_error_and_its_password_is_not_requested(server: WebhookProcess) -> None:
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
         PrivateFormat,

@@ -1,4 +1,4 @@
-"""What admission handlers know follows the cluster, and is asked for only where it must be."""
+"""What admission handlers know follows the cluster, and is requested only where it must be."""
 
 import asyncio
 import uuid

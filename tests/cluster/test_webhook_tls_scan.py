@@ -1,4 +1,4 @@
-"""What the port of the webhooks agrees to, asked byte by byte: OpenSSL on this computer might not even offer what is old.
+"""What the port of the webhooks agrees to, queried byte by byte: OpenSSL on this computer might not even offer what is old.
 
 A client's first message is built by hand, and the server's answer is taken apart.
 """
@@ -90,7 +90,7 @@ def _list16(numbers: Sequence[int]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the server said to a first message."""
+    """What the server reported to a first message."""
 
     version: int | None = None
     cipher: int | None = None
@@ -224,7 +224,7 @@ def test_nothing_is_compressed(server: WebhookProcess) -> None:
     assert reported(server, client_hello(TLS12, sorted(GOOD_EC), compression=b"\1\0")).compression == 0
 
 
-def test_no_certificate_of_the_client_is_asked_for_and_one_changes_nothing(server: WebhookProcess) -> None:
+def test_no_certificate_of_the_client_is_requested_and_one_changes_nothing(server: WebhookProcess) -> None:
     messages = reported(server, client_hello(TLS12, sorted(GOOD_EC))).messages
     assert SERVER_HELLO_DONE in messages
     assert CERTIFICATE_REQUEST not in messages
@@ -252,7 +252,7 @@ def test_a_client_cannot_renegotiate(server: WebhookProcess) -> None:
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_no_tickets_are_given_out(server: WebhookProcess, version: str) -> None:
-    """Their key would be as old as the process: whoever gets it could read what was recorded before."""
+    """Their key would be as old as the process: an attacker who gets it could read what was recorded before."""
     context = trusting()
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     with _connected(server, context) as connection:

@@ -1,6 +1,6 @@
 """Every webhook at work: the server, certificates and configurations by the commands, and objects in a real cluster.
 
-The cluster is one of this file's own, since webhooks are asked about everything in a cluster. All tests use one server.
+The cluster is one of this file's own, since webhooks are queried about everything in a cluster. All tests use one server.
 """
 
 import contextlib
@@ -94,7 +94,7 @@ def server(cluster: Cluster) -> Iterator[WebhookProcess]:
 
 @pytest.fixture(autouse=True)
 def _installed(server: WebhookProcess) -> None:
-    """All tests are about what the server is asked."""
+    """All tests are about what the server is queried."""
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def is_untouched(created: Object) -> bool:
 
 @pytest.mark.usefixtures("entries")
 @pytest.mark.parametrize("labels", [OURS, {"static-pod": "true"}], ids=["ours", "static"])
-def test_our_own_pods_and_static_ones_are_never_asked_about(new_place: NewPlace, labels: dict[str, str]) -> None:
+def test_our_own_pods_and_static_ones_are_never_queried_about(new_place: NewPlace, labels: dict[str, str]) -> None:
     created = with_account(new_place(labels=SYSTEM)).dry_run(spread_pod("p", **labels))
     assert created["spec"]["schedulerName"] == "default-scheduler"
     assert is_untouched(created)
@@ -327,7 +327,7 @@ def test_tokens_become_useless_and_are_renewed(new_place: NewPlace) -> None:
     place.patch("Secret", "t", {"metadata": {"labels": {label: None}}})
     eventually(lambda: len(place.get("Secret", "t")["data"].get("token", "")) > 100)
     without = place.create(secret("other", {"token": "foo"}, labels={label: "true"}))
-    assert decoded(without) == {"token": "foo"}, "without the purpose no webhook is asked"
+    assert decoded(without) == {"token": "foo"}, "without the purpose no webhook is queried"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def refusal(error: ApiError) -> str:
     return str(error).partition("denied the request: ")[2]
 
 
-def test_protected_definitions_are_deleted_only_after_somebody_confirmed_it(cluster: Cluster) -> None:
+def test_protected_definitions_are_deleted_only_after_a_user_confirmed_it(cluster: Cluster) -> None:
     treasures, trinkets = (custom_resource("example.com", kind) for kind in ("Treasure", "Trinket"))
     serve(cluster, treasures, labels={"gardener.cloud/deletion-protected": "true"})
     path = definition_path(treasures)
@@ -369,7 +369,7 @@ def test_protected_definitions_are_deleted_only_after_somebody_confirmed_it(clus
     cluster.api.delete(definition_path(trinkets))
 
 
-def test_extension_resources_are_deleted_only_after_somebody_confirmed_it(new_place: NewPlace) -> None:
+def test_extension_resources_are_deleted_only_after_a_user_confirmed_it(new_place: NewPlace) -> None:
     place = new_place(labels={})
     collection = place.path(INFRASTRUCTURES)
     place.create(infrastructure("a", confirmed=True), INFRASTRUCTURES)

@@ -1,7 +1,7 @@
 """Admission while servers come and go and certificates change: no request fails that should not.
 
 API servers reach the webhooks by an address behind which replicas are chosen as a Service does it. The cluster is one
-of this file's own, since what is tried here stops every pod that webhooks are asked about.
+of this file's own, since what is tried here stops every pod that webhooks are queried about.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ WEBHOOKS: Object = {
     "podSchedulerName": {"enabled": True, "schedulerName": "bin-packing-scheduler"},
     "seccompProfile": {"enabled": True},
 }
-"""The first is asked about all pods and may fail, the second about those of namespaces with a role and must not."""
+"""The first is queried about all pods and may fail, the second about those of namespaces with a role and must not."""
 DAY = datetime.timedelta(days=1)
 
 

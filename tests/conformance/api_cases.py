@@ -1,8 +1,8 @@
 """Recorded requests to the garden API: what is in them, how one is sent, and when two answers are the same.
 
-`garden_requests.json.gz` says what is in the garden, and has the cases: objects that are made before, one request, and
+`garden_requests.json.gz` states what is in the garden, and has the cases: objects that are made before, one request, and
 what two releases of the original answered, `seed` and `newest`. Names and times are placeholders (`garden_placeholders`).
-What needs no API server is played without one in `tests/conformance/test_garden_requests.py`.
+What needs no API server is replayed without one in `tests/conformance/test_garden_requests.py`.
 """
 
 import copy

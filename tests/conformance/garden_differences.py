@@ -24,7 +24,7 @@ OTHER_FIELDS = {
     "api-project/dual-approval-twice": _ENTRY,
     "api-managedseed/config-kind": _NO_FIELD,
     "api-managedseedset/negative": "the API server reports the path of the subresource scale, too",
-    "api-managedseedset/selector-changed": "rules of CEL come before those of webhooks, which are not asked then",
+    "api-managedseedset/selector-changed": "rules of CEL come before those of webhooks, which are not queried then",
     "api-namespacedcloudprofile/newest-expires": _NO_FIELD,
     "api-namespacedcloudprofile/no-expiration": _NO_FIELD,
     "api-namespacedcloudprofile/same-machine-type": _NO_FIELD,

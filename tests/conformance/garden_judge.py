@@ -1,4 +1,4 @@
-"""Whether a garden looks as it is to: as one of the recorded releases left it, or as `garden_scenario_differences` says."""
+"""Whether a garden looks as it is to: as one of the recorded releases left it, or as `garden_scenario_differences` states."""
 
 from conformance.garden_normal import of_any_release
 from conformance.garden_scenario_differences import BETTER, EITHER, OTHER_WORDS
@@ -9,7 +9,7 @@ from conformance.scenario_normal import Judge, contains
 
 _EXACT, _WITHOUT_TEXTS = Judge(), Judge(compared_as=without_texts)
 _OF_NEWEST = Judge(compared_as=of_any_release)
-"""What only that release does is nobody's aim; where nothing else was recorded, it is left out."""
+"""Behavior of that release alone is no aim; where nothing else was recorded, it is left out."""
 
 
 def accepts(scenario: GardenScenario, seen: Observations) -> bool:
@@ -21,7 +21,7 @@ def accepts(scenario: GardenScenario, seen: Observations) -> bool:
 
 
 def difference(scenario: GardenScenario, seen: Observations) -> str:
-    """Empty if there is none. Raises AssertionError: it does not differ any more as it is said to."""
+    """Empty if there is none. Raises AssertionError: it does not differ any more as it is reported to."""
     if scenario.id in EITHER and contains(seen, EITHER[scenario.id][1]):
         return ""
     judge, measure = _measure(scenario)

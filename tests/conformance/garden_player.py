@@ -73,7 +73,7 @@ async def play_all(
                     one.seen["error"] = {"": one.normal.text(f"{type(error).__name__}: {error}")}
                 seen[scenario.id] = one.seen
 
-        # Long ones first, so that at the end nobody waits for one of them.
+        # Long ones first, so that at the end no worker waits for one of them.
         by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
         await asyncio.gather(*(play(number, scenario) for number, scenario in by_length))
     return seen
@@ -252,7 +252,7 @@ class _Play:
     # --- changing
 
     async def _put(self, obj: Object, client: Client) -> None:
-        """Create it, or replace what it says; its finalizers, and what others wrote to the metadata, stay."""
+        """Create it, or replace what it reports; its finalizers, and what others wrote to the metadata, stay."""
         resource = await self.discovery.find(obj["apiVersion"], obj["kind"])
         if resource == NAMESPACED_CLOUD_PROFILES:
             self.areas.add(obj["kind"].lower())  # of no use until it is rendered

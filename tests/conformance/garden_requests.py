@@ -43,7 +43,7 @@ class Case:
     setup: tuple[Object, ...]
     request: Object
     answers: tuple[Object, ...]
-    """Of the releases that were asked."""
+    """Of the releases that were queried."""
 
 
 def _recorded() -> Object:

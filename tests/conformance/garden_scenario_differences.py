@@ -60,7 +60,7 @@ BETTER: dict[str, tuple[str, Observations]] = {
         {"error": {}},
     ),
     "project/deleted-unlabelled": (
-        "a Namespace that does not say any more whose it is stays; the original leaves its owner, so that it is deleted",
+        "a Namespace that does not show its owner any more stays; the original leaves its owner, so that it is deleted",
         {
             "then": {
                 _PROJECT: "absent",

@@ -3,7 +3,7 @@
 As in `scenario_data`, with placeholders (`garden_placeholders`) and these further steps:
 
     {wait: ref, for: part of the object | {$not: part} | 'absent' | 'present', bound: seconds}
-    {csr: name, cn, o, usages, as, groups, signer}      make a certificate request, and send it as somebody
+    {csr: name, cn, o, usages, as, groups, signer}      make a certificate request, and send it as a user
     {approve: name, condition}
     {bind: ref, seed}                                   move a Shoot to another Seed
 

@@ -1,4 +1,4 @@
-"""A garden in which scenarios are played, with programs that have the settings of the recording."""
+"""A garden in which scenarios are replayed, with programs that have the settings of the recording."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence

@@ -74,7 +74,7 @@ BETTER: dict[str, tuple[str, Observations]] = {
         },
     ),
     "backupbucket/secret-gone": (
-        "the status says that the Secret is gone, until it is there again",
+        "the status reports that the Secret is gone, until it is there again",
         {
             "error": {_BUCKET: {"status": {"lastOperation": _NO_SECRET}}},
             "there-again": {_BUCKET: {"status": {"lastError": None, "lastOperation": {"state": "Succeeded"}}}},
@@ -150,7 +150,7 @@ BETTER: dict[str, tuple[str, Observations]] = {
         },
     ),
     "shoot-state/timestamp-nonsense": (
-        "a state without a time that can be read is saved anew",
+        "a state without a time that can be read is saved again",
         {
             "kept": {
                 "core.gardener.cloud/v1beta1 ShootState s": {
@@ -192,7 +192,7 @@ EITHER: dict[str, tuple[str, Observations]] = {
         },
     ),
     "bastion/namespace-missing": (
-        "after a while the status says what is missing now, instead of what was missing before",
+        "after a while the status reports what is missing now, instead of what was missing before",
         {
             "error": {_BASTION: {"status": {"conditions": [{"message": 'namespaces "$TID" not found'}]}}},
             "there": {

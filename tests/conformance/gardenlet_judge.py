@@ -1,4 +1,4 @@
-"""Whether garden and seed look as they are to: as the original left them, or as `gardenlet_differences` says."""
+"""Whether garden and seed look as they are to: as the original left them, or as `gardenlet_differences` states."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ _LIFE = "life"
 def comparable(value: Any) -> Any:
     """Without what differs for other reasons than the gardenlet.
 
-    What a process has printed is for people. How long certificates live that don't say so, and for whom tokens are that
-    don't say so, is up to the cluster.
+    What a process has printed is for people. How long certificates live that don't report so, and for whom tokens are that
+    don't report so, is up to the cluster.
     """
     match value:
         case dict():
@@ -47,7 +47,7 @@ def accepts(scenario: GardenletScenario, seen: Observations) -> bool:
 
 
 def difference(scenario: GardenletScenario, seen: Observations) -> str:
-    """Empty if there is none. Raises AssertionError: it does not differ any more as it is said to."""
+    """Empty if there is none. Raises AssertionError: it does not differ any more as it is reported to."""
     if scenario.id in EITHER and contains(seen, EITHER[scenario.id][1]):
         return ""
     if scenario.id in BETTER or scenario.id in OTHERWISE:

@@ -110,7 +110,7 @@ class GardenletNormal(ObjectNormal):
         if _DESCRIPTION in (written := meta.get("annotations") or {}):
             written[_DESCRIPTION] = "<description>"
         if kind == "Seed" and "finalizers" in meta:
-            # The flow of the Seed, which is not played, has one.
+            # The flow of the Seed, which is not replayed, has one.
             meta["finalizers"] = [each for each in meta["finalizers"] if each != "gardener"]
         if kind == "Secret" and "data" in obj:
             # Only our garden wants tokens of gardenlets to have a group.

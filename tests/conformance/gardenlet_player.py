@@ -35,7 +35,7 @@ CORE = "core.gardener.cloud/v1beta1"
 MANAGED_RESOURCE = ("resources.gardener.cloud/v1alpha1", "ManagedResource")
 CSRS = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 _STABLE = 5.0
-"""Seconds, unless a step says."""
+"""Seconds, unless a step specifies them."""
 _PATIENCE = 300.0
 """Seconds at least for what becomes so: the bounds of steps are those of a machine that is not busy."""
 _LOOK = 1.0
@@ -279,7 +279,7 @@ class Play:
             await asyncio.sleep(_AFTER_WAIT)
 
     async def _observe(self, step: Object) -> dict[str, Any]:
-        """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
+        """What is not as it is to be is looked at for longer: a user may be late, on a machine that is busy."""
         stable = step.get("stable", _STABLE)
         began = since = time.monotonic()
         last: dict[str, Any] | None = None
@@ -356,7 +356,7 @@ class Play:
                 yield self.normal.text(f"{what} {place + '/' if place else ''}{name}"), obj
 
     def _is_own_token(self, obj: Object) -> bool:
-        """Or none: those by which gardenlets come in have names that do not say whose they are."""
+        """Or none: those by which gardenlets come in have names that do not show whose they are."""
         described = base64.b64decode(mapping(obj.get("data")).get("description", ""))
         return obj.get("type") != "bootstrap.kubernetes.io/token" or self.name.encode() in described
 

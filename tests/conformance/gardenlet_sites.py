@@ -1,4 +1,4 @@
-"""The garden and the seed that scenarios of a gardenlet are played in, as their administrators see them."""
+"""The garden and the seed that scenarios of a gardenlet are replayed in, as their administrators see them."""
 
 import base64
 import contextlib
@@ -66,7 +66,7 @@ class Site:
         return await self.client.list(EVENTS, Selection(namespace=namespace, field_selector=about))
 
     async def put(self, given: Object) -> None:
-        """Create it, or replace what it says; what others wrote to the metadata stays."""
+        """Create it, or replace what it reports; what others wrote to the metadata stays."""
         body = {name: value for name, value in given.items() if name != "status"}
         resource = await self.discovery.find(given["apiVersion"], given["kind"])
         name, namespace = given["metadata"]["name"], given["metadata"].get("namespace", "")

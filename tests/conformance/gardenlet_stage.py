@@ -1,4 +1,4 @@
-"""A garden and a seed in which scenarios of a gardenlet are played, and the gardenlets."""
+"""A garden and a seed in which scenarios of a gardenlet are replayed, and the gardenlets."""
 
 import asyncio
 import base64
@@ -52,7 +52,7 @@ _PLAYED = (
     "cronjob-controller",
     "disruption-controller",
 )
-"""Scenarios say what becomes of workloads and Nodes."""
+"""Scenarios state what becomes of workloads and Nodes."""
 _LOOKING_INTO_SHOOTS, _MAKING_SEEDS = "shoot-care", "managedseed"
 """The areas whose scenarios need the cluster that plays Shoots. The second ones are in a namespace of it, one by one."""
 _REGISTERING = "bootstrap"

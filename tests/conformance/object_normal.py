@@ -64,7 +64,7 @@ class ObjectNormal(ABC):
 
     @abstractmethod
     def fields_of(self, obj: Object) -> Sequence[str] | None:
-        """Which are compared beside the metadata, unless the scenario says; None: all."""
+        """Which are compared beside the metadata, unless the scenario states; None: all."""
 
     @abstractmethod
     def from_now(self, seconds: float) -> str:

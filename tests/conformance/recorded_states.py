@@ -73,7 +73,7 @@ class State:
 
     @property
     def is_told(self) -> bool:
-        """Whether the recording shows what became of the ManagedResources, and all that they say."""
+        """Whether the recording shows what became of the ManagedResources, and all that they report."""
         told = [resource.get("status") or {} for resource in self.managed_resources()]
         return all(told) and not any(_PLACEHOLDER.search(json.dumps(status)) for status in told)
 
@@ -252,7 +252,7 @@ def _documents(state: State, resource: Object) -> Iterator[tuple[Object, bytes]]
 
 
 def _read(key: str, text: str) -> Iterator[Any]:
-    """The documents that can be read; a separator that says more than `---` spoils the one before it."""
+    """The documents that can be read; a separator with more than `---` spoils the one before it."""
     if ".json" in key:
         parts = [each for line in text.splitlines() for each in (line, "")]
     else:
@@ -362,7 +362,7 @@ class Restorer:
         return obj
 
     async def _with_tokens(self, obj: Object) -> Object:
-        """A Secret with tokens and the CA of this cluster; `x-texts` is what its data says."""
+        """A Secret with tokens and the CA of this cluster; `x-texts` is what its data reports."""
         if "x-texts" not in obj:
             return obj
         data = {}

@@ -2,7 +2,7 @@
 
 Left out are uids, versions, times, managed fields and what other controllers add. Addresses and ports that the API
 server has allocated become numbers in the order of their appearance, so a change of one still shows; an object that was
-made anew is told by `incarnation`. What an API server adds in some versions of Kubernetes and not in others is left out
+recreated is told by `incarnation`. What an API server adds in some versions of Kubernetes and not in others is left out
 of both sides when they are compared.
 """
 
@@ -146,7 +146,7 @@ def _taints(node: Object) -> Object:
 
 
 def is_settled(normal: Any) -> bool:
-    """False while a ManagedResource says that something is under way or wrong; it may say something else soon."""
+    """False while a ManagedResource reports that something is under way or wrong; it may report something else soon."""
     if not isinstance(normal, dict) or normal.get("kind") != "ManagedResource":
         return True
     status = normal.get("status") or {}
@@ -199,7 +199,7 @@ class Judge:
     Args:
         seen_as: what is made of observations before they are looked at.
         compared_as: what is made of both before they are compared with each other.
-        wanted: by id, what users expect where the original does otherwise and the recording does not say so.
+        wanted: by id, what users expect where the original does otherwise and the recording does not report so.
     """
 
     seen_as: Callable[[Any], Any] = lambda seen: seen

@@ -37,7 +37,7 @@ _NAMESPACE_BOUND = 300.0
 _REACTION = 2.0
 """Seconds after each change for its first effect: some changes matter only if they are seen before the next one."""
 _LOOK = 2.0
-"""Seconds between looks: hundreds of scenarios are played at once."""
+"""Seconds between looks: hundreds of scenarios are replayed at once."""
 _DELIVERY = 3.0
 """Seconds within which an API server has sent changes to those who watch, also on a busy machine."""
 
@@ -136,7 +136,7 @@ async def play_all(
             except (KubeError, TimeoutError) as error:
                 problems[scenario.id] = f"{type(error).__name__}: {error}"
 
-    # Long ones first, so that at the end nobody waits for one of them.
+    # Long ones first, so that at the end no worker waits for one of them.
     by_length = sorted(enumerate(scenarios), key=lambda numbered: -numbered[1].seconds)
     await asyncio.gather(*(play(number, scenario) for number, scenario in by_length))
     return problems
@@ -267,12 +267,12 @@ class _Play:
             self.inputs.add(ref)
         site = self._site(ref)
         for owner in obj["metadata"].get("ownerReferences", ()):
-            if " " in owner["uid"]:  # a ref instead of the uid, which nobody knows beforehand
+            if " " in owner["uid"]:  # a ref instead of the uid, which is unknown beforehand
                 owner["uid"] = (await site.get(self._ref(owner["uid"])) or {})["metadata"]["uid"]
         await site.put(obj)
 
     async def _observe(self, name: str, refs: Sequence[str | Object], *, stable: float, bound: float) -> dict[str, Any]:
-        """What is not as it is to be is looked at for longer: somebody may be late, on a machine that is busy."""
+        """What is not as it is to be is looked at for longer: a user may be late, on a machine that is busy."""
         began = since = time.monotonic()
         live: dict[str, Object | None] | None = None
         last, settled = None, False

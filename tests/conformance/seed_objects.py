@@ -73,7 +73,7 @@ def valid(obj: Object, *, ca_bundle: str) -> Object:
 
 
 def stored_by(cluster: Cluster, namespace: str, *, as_they_are: Collection[str]) -> Stored:
-    """How an API server would store an object; as it is if only a definition says. Args: as_they_are: kinds, too."""
+    """How an API server would store an object; as it is if only a definition states. Args: as_they_are: kinds, too."""
     place = Place(cluster, namespace)
 
     def of(obj: Object) -> Object:

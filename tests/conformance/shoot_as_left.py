@@ -1,8 +1,8 @@
-"""The namespace of a Shoot as the original left it at a recorded moment, with keys made anew.
+"""The namespace of a Shoot as the original left it at a recorded moment, with newly generated keys.
 
 Names, labels and texts are the recorded ones. What the recording leaves out is filled in as the original would have:
 hashes of names and checksums (which only it can compute) are numbers that differ where the recorded ones differ,
-certificates are issued anew by the authority that their issuer names, and times, tokens and addresses are made up.
+certificates are issued again by the authority that their issuer names, and times, tokens and addresses are made up.
 
     left = AsLeft(moment, shoot_uid=..., seed_uid=..., cluster_ip=...)
     left.secrets()      of the secrets manager
@@ -32,7 +32,7 @@ from kube.objects import Object, labels, metadata
 from kube.x509 import Pair, Profile, make_from_profile, make_rsa_key, rsa_key_pem
 
 ROTATED = utc_now().replace(microsecond=0) - timedelta(days=30)
-"""When each rotation was asked for that has left something."""
+"""When each rotation was requested that has left something."""
 ISSUED = ROTATED - timedelta(days=1)
 _RENEWED = ROTATED + timedelta(days=60)
 """When tokens are."""

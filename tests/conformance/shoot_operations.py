@@ -1,4 +1,4 @@
-"""What the status of a Shoot said in operations of a gardenlet of v1.104.3: all values of `lastOperation`, in order.
+"""What the status of a Shoot reported in operations of a gardenlet of v1.104.3: all values of `lastOperation`, in order.
 
 Descriptions name the tasks that run at that moment, so they depend on how long each of them takes. What does not: which
 tasks there are, and that one ends before another starts. From the original, each start and end of a task is a value.
@@ -48,7 +48,7 @@ class Operation:
     said: first to last.
     before: conditions and constraints by type, when it was about to succeed.
     after: the same, when it had.
-    hibernated: as the status says in the end.
+    hibernated: as the status reports in the end.
     """
 
     reported: Sequence[Said]
@@ -79,7 +79,7 @@ def recorded(phase: str) -> Operation:
 
 
 def said_by(states: Sequence[Object]) -> list[Said]:
-    """What a Shoot said in one state after the other, without repetitions. Args: states: the Shoot, each time."""
+    """What a Shoot reported in one state after the other, without repetitions. Args: states: the Shoot, each time."""
     found = list[Said]()
     for each in states:
         last = (each.get("status") or {}).get("lastOperation") or {}
@@ -103,7 +103,7 @@ def deviations(reported: Sequence[Said], phase: str, *, tasks: set[str]) -> Iter
     if sorted(each.progress for each in reported) != [each.progress for each in reported]:
         yield f"the progress goes back: {[each.progress for each in reported]}"
     if len(set(reported)) != len(reported):
-        yield "something is said again after something else"
+        yield "something is reported again after something else"
     for each in reported[1:-1]:
         texts = {theirs[1].description, theirs[-2].description}
         if each.description not in texts and (unknown := set(each.description.split(", ")) - tasks):

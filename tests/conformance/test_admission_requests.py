@@ -25,7 +25,7 @@ from devcluster.cluster import Cluster
 from kit.processes.webhooks import WebhookProcess, ask, client
 from kube.objects import Object
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test asks for all
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test requests all
 
 WEBHOOKS: dict[str, Any] = {
     "crdDeletionProtection": {"enabled": True},

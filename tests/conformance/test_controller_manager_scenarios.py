@@ -1,7 +1,7 @@
 """The controller manager leaves a garden as the original does: recorded scenarios, all in one garden.
 
-They are played at once, since they mostly wait; then each has a test that judges what was seen. Those that were not
-chosen are not played.
+They are replayed at once, since they mostly wait; then each has a test that judges what was seen. Those that were not
+chosen are not replayed.
 """
 
 import pytest

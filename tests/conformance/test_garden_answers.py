@@ -1,7 +1,7 @@
 """Single requests to the garden API are answered as one of two releases of the original answered them.
 
 An answer is right if the object that is stored is the same, or if both refuse for the same fields. Codes and words may
-differ: many rules are rules of CEL here. Where fields differ, `garden_differences` says why.
+differ: many rules are rules of CEL here. Where fields differ, `garden_differences` states why.
 """
 
 import uuid

@@ -1,6 +1,6 @@
 """A gardenlet leaves garden and seed as the original does: recorded scenarios, most of them at once.
 
-Then each has a test that compares what was seen. Those that were not chosen are not played.
+Then each has a test that compares what was seen. Those that were not chosen are not replayed.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """The agent leaves the cluster as the original does: recorded scenarios, in one cluster and with a target of its own.
 
-All scenarios are played at once, since they mostly wait; then each has a test that judges what was seen. With
-pytest-xdist the tests of this file go to one worker (see `conftest`), and those that were not chosen are not played.
+All scenarios are replayed at once, since they mostly wait; then each has a test that judges what was seen. With
+pytest-xdist the tests of this file go to one worker (see `conftest`), and those that were not chosen are not replayed.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ CONFIG = sole_configuration(
 NODES = 3
 SCENARIOS = load("managed_resources", "health")
 SUBSET = [*SCENARIOS][::10]
-"""Played with two clusters: the rules are the same, so a few of each area will do."""
+"""Replayed with two clusters: the rules are the same, so a few of each area will do."""
 
 _MANAGED_RESOURCE = "resources.gardener.cloud/v1alpha1 ManagedResource mr"
 _MORE_CPU = {"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}}}}

@@ -1,4 +1,4 @@
-"""The agent leaves the NetworkPolicies that the original does, to the letter: recorded scenarios, played in one cluster."""
+"""The agent leaves the NetworkPolicies that the original does, to the letter: recorded scenarios, replayed in one cluster."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """The taint of Nodes that wait for critical components goes when it goes with the original: recorded scenarios.
 
 Where it is to go, an observation takes longer than it did when it was recorded: this machine may be a slow one. And the
-Node whose kubelet is played has an address, which pods need.
+Node whose kubelet is replayed has an address, which pods need.
 """
 
 import pytest

@@ -93,7 +93,7 @@ _PROTECTED = "the original has no reference there, so its garbage collector may 
 _REVISION = "the controller of Deployments sets it"
 _YAML = "the same in another notation"
 _VOLUME = "called as the ConfigMap without its hash"
-_VERSION = "the image says which version it is"
+_VERSION = "the image states which version it is"
 _SCRAPED, _FROM_WORLD = (
     f"metadata/annotations/networking.resources.gardener.cloud/{name}"
     for name in ("from-all-seed-scrape-targets-allowed-ports", "from-world-to-ports")
@@ -114,7 +114,7 @@ DIFFERENCES: Mapping[Name, Mapping[str, str]] = {
     Name("Namespace", "istio-ingress"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
     Name("Namespace", "istio-system"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
     Name("DNSRecord", "seed-ingress"): {
-        "metadata/annotations/gardener.cloud/timestamp": "set with what is asked of the extension",
+        "metadata/annotations/gardener.cloud/timestamp": "set with what is requested from the extension",
         "metadata/finalizers": "the extension's",
     },
     Name("Namespace", "kube-system"): {"metadata/labels/kubernetes.io/metadata.name": _MADE, "spec": _MADE},
@@ -284,7 +284,7 @@ def test_the_resource_manager_is_configured_alike() -> None:
         ),
     ],
 )
-def test_texts_in_another_notation_say_the_same(component: str, name: Name, path: Sequence[str]) -> None:
+def test_texts_in_another_notation_mean_the_same(component: str, name: Name, path: Sequence[str]) -> None:
     ours, recorded = (
         yaml.safe_load(at(by_name(objects)[name], *path))
         for objects in (_contents(COMPONENTS[component]()), recorded_managed_resources()[component]["objects"])

@@ -1,4 +1,4 @@
-"""What a Seed says while it is reconciled is what it says with the original, but for what is listed here.
+"""What a Seed reports while it is reconciled is what it reports with the original, but for what is listed here.
 
 Recorded are all values of `lastOperation` of a fresh seed, from the start of the original gardenlet on: it fails at
 first, and succeeds with its second try.
@@ -41,9 +41,9 @@ NOT_RECORDED: Mapping[str, str] = {
     "Deploying nginx-ingress": "it takes less than that",
     "Deploying seed Prometheus": "it takes less than that",
     "Deploying system resources": "it takes less than that",
-    "Renewing garden access secrets": "it was not asked for",
-    "Renewing garden kubeconfig": "it was not asked for",
-    "Renewing workload identity tokens": "it was not asked for",
+    "Renewing garden access secrets": "it was not requested",
+    "Renewing garden kubeconfig": "it was not requested",
+    "Renewing workload identity tokens": "it was not requested",
 }
 """Names of our tasks -> why no description has them."""
 OTHER_DESCRIPTIONS: Mapping[str, str] = {

@@ -77,7 +77,7 @@ Differences = Mapping[str, str]
 
 _REVISION = "the controller of Deployments sets it"
 _MADE = "the API server sets it when the Namespace is made"
-_ASKED = "whoever asks the operator for something notes when"
+_ASKED = "clients that request something of the operator note the time"
 _OPERATOR = "the operator's"
 _EMPTY = "empty; the same if it is missing"
 _REQUESTOR = "the requestor of tokens puts it in"
@@ -180,7 +180,7 @@ NOT_WRITTEN: Mapping[Name, str] = {
         )
     },
 }
-_UNSERVED = "the webhook is off in a Shoot without workers: whoever called it would be refused"
+_UNSERVED = "the webhook is off in a Shoot without workers: calls would be refused"
 IN_THE_SHOOT: Mapping[Name, Differences] = {
     Name("MutatingWebhookConfiguration", "gardener-resource-manager-shoot"): {
         "metadata/namespace": "the kind has no namespaces",

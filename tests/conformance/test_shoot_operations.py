@@ -1,7 +1,7 @@
-"""What a Shoot says while it is worked on is what it says with the original, but for what is listed here.
+"""What a Shoot reports while it is worked on is what it reports with the original, but for what is listed here.
 
 The sequence of texts depends on how long tasks take. So compared are the tasks, the order in which they come, and the
-texts and conditions of an operation's start and end. `test_shoot_life.py` compares what a Shoot says in its real life.
+texts and conditions of an operation's start and end. `test_shoot_life.py` compares what a Shoot reports in its real life.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,6 +1,6 @@
-"""The Secrets of a Shoot without workers are those of the original: names, labels, and what certificates say.
+"""The Secrets of a Shoot without workers are those of the original: names, labels, and what certificates report.
 
-Keys of RSA are not made here: what a certificate is to say is in its config.
+Keys of RSA are not made here: the desired content of a certificate is in its config.
 """
 
 import json
@@ -109,7 +109,7 @@ def test_a_bundle_has_the_recorded_labels(of: str) -> None:
 
 
 @pytest.mark.parametrize("config", registry.secrets(PLANE), ids=lambda config: config.name)
-def test_a_certificate_says_what_is_recorded(config: SignedCertificate) -> None:
+def test_a_certificate_reports_what_is_recorded(config: SignedCertificate) -> None:
     secret = recorded(config.name)
     certificate, *chain = certificates(secret, "tls.crt")
     uses = [("serverAuth", config.profile.is_server), ("clientAuth", config.profile.is_client)]

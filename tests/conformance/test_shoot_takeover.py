@@ -134,7 +134,7 @@ KINDS = BUILT_IN | {
 WEBHOOK = "high-availability"
 NO_MONITORING = Monitoring(shoot=ShootMonitoring(enabled=False))
 """As it was recorded."""
-_CONFIGURATION = "the configuration says what this project's needs, and by its content the file is named"
+_CONFIGURATION = "the configuration states what this project's needs, and by its content the file is named"
 _EMPTY = "nothing follows from it: the operator takes what is empty as what is missing"
 _PACKED = "the same objects, packed otherwise"
 CHANGED: dict[str, dict[str, str]] = {

@@ -81,10 +81,10 @@ POLICY = "networkpolicies.networking.k8s.io"
 IN_OTHER_WORDS = Due("the decoding error is told in other words", (STATUS,))
 RETRIED = "the original failed here and would try again, so does the successor"
 OTHERS_APPLIED = f"{RETRIED}; what comes after the object that fails is applied, too"
-ROLLED_OUT = Due("a pod that has failed is no old pod that is still there; so says the newest release", (STATUS,))
-NOT_WRITTEN = Due("what the manifest asks for and is not written is a warning", (STATUS,))
+ROLLED_OUT = Due("a pod that has failed is no old pod that is still there; as in the newest release", (STATUS,))
+NOT_WRITTEN = Due("what the manifest requests and is not written is a warning", (STATUS,))
 RUNNING_JOB = Due("a Job that runs is in progress", (STATUS,))
-NO_BALANCER = Due("the message says that the load balancer is missing", (STATUS,))
+NO_BALANCER = Due("the message reports that the load balancer is missing", (STATUS,))
 NEEDS_NO_PODS = (
     "policies are written for Services without pods; the newest release waits for pods (`requireMatchingPods`)"
 )
@@ -138,9 +138,9 @@ DUE: dict[str, Due] = {
     "netpol/namespaces-bad-operator seed": created(
         policies=2, why="one malformed annotation takes no other policies away"
     ),
-    "token/ca seed": Due("the CA was asked for, which the older release does not know", (TOKEN, "patch secrets")),
+    "token/ca seed": Due("the CA was requested, which the older release does not know", (TOKEN, "patch secrets")),
     "token/ca-target seed": Due(
-        "the CA was asked for, which the older release does not know", (TOKEN, "patch secrets", "update secrets")
+        "the CA was requested, which the older release does not know", (TOKEN, "patch secrets", "update secrets")
     ),
     "token/malformed-token seed": Due(
         "the time of renewal can't be read, so it is now", ("create serviceaccounts", TOKEN, "patch secrets")
@@ -335,7 +335,7 @@ def is_written(name: str, calls: Sequence[Call]) -> bool:
 
 @pytest.mark.parametrize("name", STATES)
 def test_nothing_is_written_but_what_is_due(name: str, taken: Taken, own_cluster: Cluster) -> None:
-    # A change that meets that of somebody else is refused, and done once more.
+    # A change that meets that of another client is refused, and done once more.
     calls = [call for call in taken.writes.get(name, []) if call.status != 409 or call.verb == "create"]
     if tries_again(STATES[name]):
         calls = [call for call in calls if call.status < 400 and told(call) != STATUS]

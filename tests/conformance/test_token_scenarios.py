@@ -1,4 +1,4 @@
-"""The agent's token requestor leaves the cluster as the original does: recorded scenarios, played in one cluster.
+"""The agent's token requestor leaves the cluster as the original does: recorded scenarios, replayed in one cluster.
 
 Each line of `tokens.jsonl.gz` is a scenario, see `scenario_data`. In the recordings tokens are told by what is in them,
 the CA of the cluster by its name, and kubeconfigs by what they hold.

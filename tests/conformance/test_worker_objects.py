@@ -78,13 +78,13 @@ TOLERANCE = keys.HIGH_AVAILABILITY_FAILURE_TOLERANCE
 # --- what is listed
 
 _REVISION = "the controller of Deployments sets it"
-_ASKED = "whoever asks the extension for something notes when"
+_ASKED = "clients that request something of the extension note the time"
 _EXTENSION = "the extension's"
 _REQUESTOR = "the requestor of tokens puts it in"
 _EMPTY = "empty; the same if it is missing"
 _IMAGE, _MEMORY = "the image is this project's", "what a process of this project uses"
 _KEYS = "another key"
-_WORDS = "said in other words"
+_WORDS = "in other words"
 _OTHERS = "another component's, which Shoots without workers have as well: see `test_shoot_objects`"
 
 _REVISED = {"metadata/annotations/deployment.kubernetes.io/revision": _REVISION}
@@ -349,7 +349,7 @@ def test_managed_resources_and_what_they_have(stored_in_shoot: seed_objects.Stor
 
 
 def comparable(obj: Object) -> Object:
-    """Without what is recorded as its size, and with files as what they say."""
+    """Without what is recorded as its size, and with files as what they report."""
     if obj["kind"] == "OperatingSystemConfig":
         spec = obj["spec"]
         units = [
@@ -362,7 +362,7 @@ def comparable(obj: Object) -> Object:
 
 
 def settings(unit: str) -> list[str]:
-    """What is said for people differs."""
+    """What is reported for people differs."""
     lines = [line.strip() for line in unit.splitlines()]
     return [line for line in lines if line and not line.startswith(("#", "Description=", "Documentation="))]
 

@@ -39,7 +39,7 @@ from kube.runtime.watch import Timings
 QUICK = Timings(server_timeout=3, idle_timeout=1, list_timeout=1, first_back_off=0.02, longest_back_off=0.3)
 PATH = "/configmaps$"
 NOT_OF_THE_PAST = "^(?!.*resourceVersionMatch)"
-"""An API server that does not say what was makes a cache start over; see `test_restored_from_backup`."""
+"""An API server that does not report what was makes a cache start over; see `test_restored_from_backup`."""
 
 REQUEST_FAULTS: dict[str, Fault] = {
     "gone": expired(),

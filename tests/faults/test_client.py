@@ -98,11 +98,11 @@ def methods(proxy: FaultProxy) -> list[str]:
     return [entry.request.method for entry in answered(proxy)]
 
 
-# --- what the API server asks for
+# --- what the API server requests
 
 
 @pytest.mark.parametrize("fault", [throttled(retry_after=1), unavailable(retry_after=1)], ids=lambda fault: fault.name)
-async def test_who_is_asked_to_come_back_later_does(
+async def test_who_is_requested_to_come_back_later_does(
     fault: Answer, client: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.rules.add(Rule(fault=fault, path=PATH, times=1))
@@ -189,7 +189,7 @@ def kubeconfig_with(path: Path, cluster: Cluster, *, ca: str, tls_server_name: s
     return path
 
 
-async def test_the_certificate_may_be_for_another_name_if_the_kubeconfig_says_so(
+async def test_the_certificate_may_be_for_another_name_if_the_kubeconfig_states_so(
     cluster: Cluster, tmp_path: Path, made_by: type[Opened]
 ) -> None:
     path = kubeconfig_with(tmp_path / "k", cluster, ca=cluster.ca, tls_server_name="kubernetes.default.svc")
@@ -371,7 +371,7 @@ async def test_a_message_that_is_no_status_is_shown_as_it_is(client: Client, pro
     assert len(str(error.value)) <= 500
 
 
-async def test_without_a_name_nothing_is_asked(client: Client, proxy: FaultProxy, namespace: str) -> None:
+async def test_without_a_name_nothing_is_queried(client: Client, proxy: FaultProxy, namespace: str) -> None:
     nameless = config_map(namespace, "")
     for request in (
         client.get(CONFIG_MAPS, Key(namespace, "")),
@@ -494,7 +494,7 @@ class LostError(KubeError):
     pass
 
 
-async def test_the_guard_is_asked_before_writes_only(transport: Opened, namespace: str) -> None:
+async def test_the_guard_is_queried_before_writes_only(transport: Opened, namespace: str) -> None:
     requested: list[str] = []
     doing = ""
 
@@ -548,7 +548,7 @@ async def test_no_write_outlives_what_the_guard_allows(transport: Opened, proxy:
     assert time.monotonic() - started < 30
 
 
-async def test_the_guard_is_asked_again_before_a_write_is_repeated(
+async def test_the_guard_is_queried_again_before_a_write_is_repeated(
     transport: Opened, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.rules.add(Rule(fault=throttled(retry_after=0), times=1))
@@ -745,7 +745,7 @@ CALLS: dict[str, Callable[[Client, str], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("answer", STRANGERS, ids=lambda answer: answer.name)
 @pytest.mark.parametrize("call", CALLS)
-async def test_the_answer_of_somebody_else_is_neither_success_nor_absence(
+async def test_the_answer_of_another_client_is_neither_success_nor_absence(
     client: Client, proxy: FaultProxy, call: str, answer: Answer
 ) -> None:
     proxy.rules.add(Rule(fault=answer))

@@ -1,6 +1,6 @@
-"""A gardenlet, or the extension that it asks, ends at each of its writes in the life of an extension object.
+"""A gardenlet, or the extension that it queries, ends at each of its writes in the life of an extension object.
 
-The life: it is made, moved away, made anew from the state that was left, changed, and deleted. Whoever ends begins
+The life: it is made, moved away, recreated from the state that was left, changed, and deleted. A process that ends starts
 again from the top of what it was at.
 """
 
@@ -172,7 +172,7 @@ class Life:
         return int(at(self.made, "status", "state", "network"))
 
 
-async def test_whoever_ends_at_any_write_what_is_asked_is_done_once_and_what_moves_is_kept(
+async def test_after_an_end_at_any_write_a_request_is_done_once_and_a_moved_object_is_kept(
     seed: Cluster, tmp_path: Path
 ) -> None:
     requested, answered = await Life(seed, tmp_path / "undisturbed").play()

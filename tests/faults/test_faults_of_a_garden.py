@@ -184,7 +184,7 @@ async def without_news_of(
 
 
 async def requested(proxy: FaultProxy, loop: ControlLoop, path: str) -> None:
-    """Returns when the API server has been asked, and what follows from it is done."""
+    """Returns when the API server has been queried, and what follows from it is done."""
     await soon(lambda: any(path in e.request.path and e.answer == 200 for e in _reads(proxy)), f"{path} to be read")
     await until_idle(loop)
 
@@ -255,7 +255,7 @@ async def test_credentials_are_kept_for_a_binding_that_is_not_known_yet(garden: 
         lists = len(_reads(proxy))
         # As who led before has left it.
         place.patch(SECRETS, "cred", {"metadata": {"labels": {CREDENTIALS_BINDING_REFERENCE: "true"}}})
-        await soon(lambda: len(_reads(proxy)) > lists, "the API server to be asked")
+        await soon(lambda: len(_reads(proxy)) > lists, "the API server to be queried")
         await until_idle(loop)
         kept = place.get(SECRETS, "cred")
         assert finalizers(kept) == [CREDENTIALS_FINALIZER]
@@ -280,7 +280,7 @@ async def test_what_shoots_refer_to_is_kept_for_one_that_is_not_known_yet(garden
         await looked_at(loop, SECRETS, {**second, "metadata": place.meta(SECRETS, "second")})
         lists = len(_reads(proxy))
         place.patch(SECRETS, "first", {"metadata": {"finalizers": None}})
-        await soon(lambda: len(_reads(proxy)) > lists, "the API server to be asked")
+        await soon(lambda: len(_reads(proxy)) > lists, "the API server to be queried")
         await until_idle(loop)
         assert finalizers(place.get(SECRETS, "second")) == [REFERENCE_PROTECTION]
     place.remove()
@@ -301,7 +301,7 @@ async def test_a_shoot_that_is_heard_of_before_its_project_is_activity(garden: G
 # --- in steady state
 
 
-async def test_nothing_is_asked_while_seeds_are_alive_and_nothing_changes(garden: Garden, tmp_path: Path) -> None:
+async def test_nothing_is_queried_while_seeds_are_alive_and_nothing_changes(garden: Garden, tmp_path: Path) -> None:
     """Not even after renewals of Leases, which a watch reports."""
     place = ShootPlace(garden)
     seed = place.seed()
@@ -325,7 +325,7 @@ async def test_nothing_is_asked_while_seeds_are_alive_and_nothing_changes(garden
                 assert audit.count(since=mark, user_agent=USER_AGENT) == {}
                 return True
 
-            await soon(is_quiet, "nothing to be asked")
+            await soon(is_quiet, "nothing to be queried")
     garden.delete(LEASES, seed, namespace=LEASE_NAMESPACE)
     place.remove()
 

@@ -114,7 +114,7 @@ async def test_an_object_survives_that_is_referred_to_after_its_users_were_liste
     assert "b" not in await world.names("Secret")
 
 
-async def test_an_object_that_somebody_else_deletes_meanwhile_is_no_failure(world: GarbageWorld) -> None:
+async def test_an_object_that_another_client_deletes_meanwhile_is_no_failure(world: GarbageWorld) -> None:
     async def delete(world: GarbageWorld) -> None:
         await world.delete("Secret", "a")
 
@@ -130,7 +130,7 @@ async def test_an_object_that_somebody_else_deletes_meanwhile_is_no_failure(worl
 @pytest.mark.parametrize("plural", LISTS)
 async def test_nothing_is_deleted_if_a_list_fails(plural: str, fault: Fault, world: GarbageWorld) -> None:
     await world.create_secrets("a")
-    # Nor does discovery say whether the kind is served.
+    # Nor does discovery report whether the kind is served.
     world.proxy.rules.add(Rule(fault=fault, methods=("GET",), path=f"/{plural}$|^/apis$"))
     message = await world.round_fails()
     kind = next((resource for resource in USERS if resource.plural == plural), None)

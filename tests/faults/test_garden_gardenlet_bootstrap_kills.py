@@ -221,7 +221,7 @@ async def test_a_seed_is_registered_and_operations_are_aborted_wherever_that_end
 
 
 class Renewal:
-    """It is asked for; the Seed says how long the present certificate is valid."""
+    """It is requested; the Seed reports how long the present certificate is valid."""
 
     age = timedelta(0)
 
@@ -272,7 +272,7 @@ class Renewal:
 
 
 class RenewalInTime(Renewal):
-    """Not asked for: most of the lifetime is over."""
+    """Not requested: most of the lifetime is over."""
 
     age = timedelta(minutes=55)
 
@@ -293,6 +293,6 @@ async def test_a_certificate_is_renewed_once_wherever_that_ended(
     for moment in moments(len(writes)):
         again = await lived(scene(garden).live, monkeypatch, moment)
         requested = again.count(writes[0])
-        # Once the new one is stored, none is asked for any more.
+        # Once the new one is stored, none is requested any more.
         is_stored = moment.number > 2 or moment == Moment(number=2, carried_out=True)
         assert requested == (1 if is_stored else 2), (moment, again)

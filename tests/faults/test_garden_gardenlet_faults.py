@@ -1,6 +1,6 @@
 """Controllers of the gardenlet while things go wrong between it and its seed, which is the garden as well.
 
-In the end all is as without, and what belongs to somebody else is as it was.
+In the end all is as without, and what belongs to another client is as it was.
 """
 
 import uuid
@@ -74,7 +74,7 @@ MIX = (
 
 
 class SeedWorld(World):
-    """A namespace of a Shoot with its policies and an autoscaler, one of somebody else, and a component."""
+    """A namespace of a Shoot with its policies and an autoscaler, one of another client, and a component."""
 
     def __init__(self, place: ShootPlace, client: Any) -> None:
         super().__init__(client, f"gl-{uuid.uuid4().hex[:8]}")

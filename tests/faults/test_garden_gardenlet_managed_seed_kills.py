@@ -66,7 +66,7 @@ def _sampled(writes: Sequence[str]) -> list[Moment]:
     return moments(len(writes))[::_STEP]  # before and after in turn
 
 
-async def test_a_gardenlet_is_deployed_and_removed_whoever_dies_meanwhile(
+async def test_a_gardenlet_is_deployed_and_removed_if_processes_die_meanwhile(
     garden: Garden, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def played(to_deploy: Moment | None, to_remove: Moment | None) -> tuple[list[str], list[str], list[Object]]:

@@ -3,7 +3,7 @@
 On each way a gardenlet of the source dies at one write, and one of the destination; with CRASH_SWEEP=full there is a way
 for each write, before and after it, in parts. The kubeconfig of the Shoot leads to the first seed, since nothing is written there.
 
-See `kit.gardenlet_shoots` for what is real and what is played, and `kit.crash.shoot_lives` for deaths.
+See `kit.gardenlet_shoots` for what is real and what is simulated, and `kit.crash.shoot_lives` for deaths.
 """
 
 import asyncio

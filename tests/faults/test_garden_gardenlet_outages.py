@@ -1,6 +1,6 @@
 """The whole gardenlet as a process while its garden, its seed or both are away, or answer what no API server answers.
 
-It lives on, its seed is cared for, nothing is deleted or made anew, and what was missed is made up for without a burst.
+It lives on, its seed is cared for, nothing is deleted or recreated, and what was missed is made up for without a burst.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ HOUR = timedelta(hours=1)
 WRONG = 3600.0
 """Seconds."""
 MOST_REPEATED = 10
-"""When a cluster is back: each watch begins anew, of which some kinds have several."""
+"""When a cluster is back: each watch starts again, of which some kinds have several."""
 MANY = 15
 READS = ("get", "list", "watch")
 
@@ -223,7 +223,7 @@ def log_count(gardenlet: AgentProcess, text: str) -> int:
 
 
 def expires_while_away(entry: Entry, gardenlet: AgentProcess, road: Relay) -> None:
-    """The process gets a certificate that is soon over; what it waits for then is said by the log."""
+    """The process gets a certificate that is soon over; what it waits for then is reported by the log."""
     expired = partial(log_count, gardenlet, "No valid credentials for the garden")
     adopted = partial(log_count, gardenlet, "Using a new kubeconfig for the garden")
     refused = partial(log_count, gardenlet, "The certificate of the new kubeconfig has expired")
@@ -274,7 +274,7 @@ def test_the_clocks_of_the_servers_count(place: SeedPlace, tmp_path: Path, ahead
 
 
 def identities(place: SeedPlace) -> dict[str, str]:
-    """What must be neither deleted nor made anew, by where it is."""
+    """What must be neither deleted nor recreated, by where it is."""
     garden, seed = place.garden.cluster.api, place.cluster.api
     found = {"Seed": uid(place.seed), "Lease": uid(place.garden.get(LEASES, place.name, namespace=LEASE_NAMESPACE))}
     for where, api, namespace in (("garden", garden, namespace_of(place.name)), ("seed", seed, GARDEN)):
@@ -318,7 +318,7 @@ async def test_what_strangers_answer_is_no_absence(place: SeedPlace, tmp_path: P
 
 
 async def answered_by_strangers(proxies: list[FaultProxy]) -> None:
-    """By all in turn, watches too, which begin anew there."""
+    """By all in turn, watches too, which start again there."""
     for each in proxies:
         left = range(len(STRANGERS), 0, -1)
         each.rules.add(*(Rule(fault=one, probability=1 / count) for one, count in zip(STRANGERS, left, strict=True)))

@@ -1,6 +1,6 @@
 """kill -9 while a gardenlet reconciles a fresh Seed, and while it deletes one: the next process ends it as if undisturbed.
 
-Garden and seed are two clusters, each behind a proxy; both proxies lead to the same death. A Seed is played at a time,
+Garden and seed are two clusters, each behind a proxy; both proxies lead to the same death. A Seed is simulated at a time,
 since a seed has things that there is one of. Deaths are sampled, since each takes seconds: at the first write of every second
 sort, before and after it in turn; with CRASH_SWEEP=full of each sort, both ways, and at the last one, too.
 """
@@ -58,7 +58,7 @@ class Play:
         self.own = uid(self.place.seed)
         self.directory = directory
 
-    # --- what is asked for
+    # --- what is requested
 
     async def is_reconciled(self) -> bool:
         return self.place.operation.get("state") == "Succeeded"

@@ -4,7 +4,7 @@ At each step of a life the gardenlet dies at one write, before or after it. Afte
 the life of a Shoot whose gardenlet never died, with the very keys of before, or those of a rotation; in the end nothing
 is left. There are lives of some sorts; deaths are sampled; with CRASH_SWEEP=full there is one at each write, both ways.
 
-See `kit.gardenlet_shoots` for what is real and what is played, and `kit.crash.shoot_lives` for deaths.
+See `kit.gardenlet_shoots` for what is real and what is simulated, and `kit.crash.shoot_lives` for deaths.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class Stage:
         return {step: each.state for step, each in self.calm[Sort.WHOLE].items()}
 
     def has_held(self, name: str) -> None:
-        """Something in a Shoot that has to go before it does, and that somebody holds for a moment."""
+        """Something in a Shoot that has to go before it does, and that a user holds for a moment."""
         spec = {"ports": [{"port": 80}]}
         self.shoots.api.create(
             SERVICES.path(namespace="default"), {"metadata": {"name": name, "finalizers": [HELD]}, "spec": spec}
@@ -227,7 +227,7 @@ async def _step(calm: Undisturbed, play: Play, step: Step, moment: Moment | None
     assert len(written) <= most, f"{step}, killed {moment}: {len(written)} writes instead of {most} at most: {written}"
 
 
-async def test_extensions_see_that_it_goes_on_before_they_are_asked_anything(stage: Stage, hold_up: HoldUp) -> None:
+async def test_extensions_see_that_it_goes_on_before_they_are_queried_anything(stage: Stage, hold_up: HoldUp) -> None:
     for step, written in stage.writes.items():
         (first, *_) = [number for number, each in enumerate(written) if each.resource == CLUSTERS.plural]
         requested = [number for number, each in enumerate(written) if _is_of_extension(each)]
@@ -262,8 +262,8 @@ async def test_a_gardenlet_that_dies_while_it_waits_leaves_what_the_next_one_goe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0.2, 0.4, 0.6, 0.8] if FULL else [0.6])
-async def test_what_was_asked_for_last_is_what_comes_out(stage: Stage, hold_up: HoldUp, part: float) -> None:
-    """Though a gardenlet died in the middle of what was asked for before."""
+async def test_what_was_requested_last_is_what_comes_out(stage: Stage, hold_up: HoldUp, part: float) -> None:
+    """Though a gardenlet died in the middle of what was requested before."""
     play = stage.play()
 
     async def begin(step: Step, *, carried_out: bool = True) -> None:

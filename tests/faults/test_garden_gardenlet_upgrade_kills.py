@@ -1,4 +1,4 @@
-"""kill -9 at a write while a gardenlet installs itself anew, with a new kubeconfig: the next one ends it.
+"""kill -9 at a write while a gardenlet reinstalls itself, with a new kubeconfig: the next one ends it.
 
 Connections to garden and seed are cut, at the same moment. Every eleventh moment is met, since each takes seconds; with
 CRASH_SWEEP=full all, before and after each write.
@@ -46,7 +46,7 @@ def state(upgraded: Upgraded) -> Object:
     }
 
 
-async def test_a_gardenlet_is_installed_anew_whoever_dies_meanwhile(
+async def test_a_gardenlet_is_reinstalled_if_processes_die_meanwhile(
     garden: Garden, seed_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def played(moment: Moment | None) -> tuple[list[str], Object]:

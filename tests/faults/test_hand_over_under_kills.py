@@ -1,4 +1,4 @@
-"""Objects move at random between ManagedResources of three agents, which are killed at random: none is made anew.
+"""Objects move at random between ManagedResources of three agents, which are killed at random: none is recreated.
 
 Two agents have classes of their own in one namespace, the third one has another namespace. `HAND_OVERS=100` in the
 environment sets how often something moves, `HAND_OVER_SEED` how.
@@ -78,7 +78,7 @@ class Moves:
     def move(self, obj: str, name: str) -> None:
         former, self.held[obj] = self.held[obj], name
         if {former, name} != {"b", "c"} and self._dice.random() < 0.5:
-            # The former one sees what the other asks for: none has to wait, and the order does not matter.
+            # The former one sees what the other requests: none has to wait, and the order does not matter.
             with self.rigs[former].asleep():  # half a second between the two would be too much
                 for each in self._dice.sample((former, name), 2):
                     self.write(each)
@@ -89,7 +89,7 @@ class Moves:
         self.until(self.is_held, obj, name)
 
 
-def test_no_object_is_made_anew_whoever_is_killed(cluster: Cluster, namespace: str) -> None:
+def test_no_object_is_recreated_if_agents_are_killed(cluster: Cluster, namespace: str) -> None:
     other, mark = f"{namespace}-b", uuid.uuid4().hex[:8]
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": other}})
     agents = [

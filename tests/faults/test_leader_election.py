@@ -115,7 +115,7 @@ async def test_a_renewal_is_one_request(
     await candidate.stop()
 
 
-async def test_a_lease_that_somebody_else_took_ends_leadership_before_the_deadline(
+async def test_a_lease_that_another_client_took_ends_leadership_before_the_deadline(
     client: Client, settings: ElectionSettings
 ) -> None:
     candidate = Candidate(client, settings, "pod-a_1")
@@ -144,7 +144,7 @@ async def test_a_lease_that_was_deleted_is_made_again(client: Client, settings: 
     await candidate.stop()
 
 
-async def test_whoever_vanishes_is_followed_when_the_lease_has_expired(
+async def test_a_vanished_leader_is_followed_when_the_lease_has_expired(
     client: Client, settings: ElectionSettings
 ) -> None:
     await client.create(

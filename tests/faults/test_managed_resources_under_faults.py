@@ -1,5 +1,5 @@
 """Whatever goes wrong between agent and API server while ManagedResources are created and changed: in the end all is
-as it should be, nothing foreign was touched, no object was made anew, and after their deletion nothing is left.
+as it should be, nothing foreign was touched, no object was recreated, and after their deletion nothing is left.
 
 The control loop talks to the API server through a proxy that injects one kind of fault, from the start of the loop on.
 `UNDER_FAULTS=50x10` in the environment sets how many ManagedResources there are, of how many objects each.
@@ -82,7 +82,7 @@ TROUBLES = {
     "internal errors": Trouble(internal_error()),
     "internal errors after the write was carried out": Trouble(internal_error(carried_out=True), methods=WRITES),
     "unavailability": Trouble(unavailable()),
-    "unavailability that says when to come back": Trouble(unavailable(retry_after=1), probability=0.05),
+    "unavailability that reports when to come back": Trouble(unavailable(retry_after=1), probability=0.05),
     "unavailability after the write was carried out": Trouble(unavailable(carried_out=True), methods=WRITES),
     "throttling": Trouble(throttled(retry_after=1), probability=0.05),
     "refused credentials": Trouble(unauthorized()),
@@ -171,7 +171,7 @@ def refusal(code: int, reason: str, *, carried_out: bool = False) -> Answer:
 
 CONFLICT, FORBIDDEN = refusal(409, "Conflict"), refusal(403, "Forbidden")
 LOST = refusal(404, "NotFound", carried_out=True)
-"""Carried out, as by somebody else who was quicker."""
+"""Carried out, as by another client who was quicker."""
 EXISTS = refusal(409, "AlreadyExists", carried_out=True)
 TOO_LARGE = refusal(413, "RequestEntityTooLarge")
 NOT_SERVED = STRANGERS[0]
@@ -275,5 +275,5 @@ async def test_an_object_whose_annotation_makes_no_sense_is_not_replaced(
         async def message() -> bool:
             return "at once" in (await world.condition("m", "ResourcesApplied")).get("message", "")
 
-        await soon(message, "the condition to say so")
+        await soon(message, "the condition to report so")
         assert uid(await world.get("ConfigMap", "c")) == world.kept["ConfigMap", "c"]

@@ -1,4 +1,4 @@
-"""One outage of each family that `python -m tests.outages` plays: the product works again, and nothing was made anew.
+"""One outage of each family that `python -m tests.outages` plays: the product works again, and nothing was recreated.
 
 How long it takes is reported by the program, not asserted: waits are for what has to come true.
 """
@@ -21,14 +21,14 @@ def own_cluster(devcluster_run: RunClusters) -> Iterator[Cluster]:
         yield own
 
 
-async def test_an_agent_works_again_after_outages_and_makes_nothing_anew(own_cluster: Cluster, tmp_path: Path) -> None:
+async def test_an_agent_works_again_after_outages_and_recreates_nothing(own_cluster: Cluster, tmp_path: Path) -> None:
     async with working(own_cluster, own_cluster, tmp_path) as stage:
         for outcome in [
             await clusters.api_server_frozen(stage, 2),
             await access.serving_certificate(stage, 0),
             *await clock_jumps(stage),
         ]:
-            assert "made anew" not in outcome.reported
+            assert "recreated" not in outcome.reported
         assert all(each.output == "leader election lost\n" for each in stage.agent.exits)
 
 

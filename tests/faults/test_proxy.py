@@ -205,7 +205,7 @@ async def test_silence_keeps_the_connection_open_without_an_answer(
 async def test_a_delay_is_spent_before_or_after_the_write(
     proxy: FaultProxy, client: Client, direct: Client, carried_out: bool
 ) -> None:
-    # Before the write, it has to last until somebody has looked.
+    # Before the write, it has to last until a user has looked.
     fault = Delay(seconds=0.5 if carried_out else 5, carried_out=carried_out)
     proxy.rules.add(Rule(fault=fault, methods=("POST",)))
     began = time.monotonic()
@@ -380,7 +380,7 @@ async def test_closing_ends_silent_streams_at_once(
     cluster: Cluster, session: aiohttp.ClientSession, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with proxy_to(cluster) as proxy:
-        # A server that waited for somebody would do so for a minute.
+        # A server that waited for a user would do so for a minute.
         shutdown = proxy._server.shutdown
         monkeypatch.setattr(proxy._server, "shutdown", lambda timeout: shutdown(60 * timeout))
         client = Client(session=session, url=proxy.url, namespace=namespace)

@@ -38,7 +38,7 @@ def is_ready(garden: Garden, name: str) -> bool:
 
 
 def make(garden: Garden, name: str) -> None:
-    # The webhooks, which are in another process, refuse while they list anew.
+    # The webhooks, which are in another process, refuse while they list again.
     create = partial(garden.create, PROJECTS, name, spec={"namespace": f"garden-{name}"})
     eventually(create, f"Project {name} to be taken", passing=(KubeError,))
     eventually(partial(is_ready, garden, name), f"Project {name} to be ready")

@@ -1,6 +1,6 @@
 """Whatever the API server answers: no loop of TokenRequests, and no token is lost.
 
-The API server's audit log counts the requests: those that were carried out, whoever knows of it.
+The API server's audit log counts the requests: those that were carried out, even if the client does not know.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ async def _is_over(proxy: FaultProxy, count: int) -> bool:
     [internal_error(carried_out=True), Reset(carried_out=True), FORBIDDEN, NONSENSE],
     ids=lambda fault: fault.name,
 )
-async def test_an_api_server_that_gives_no_token_is_asked_ever_more_rarely(
+async def test_an_api_server_that_gives_no_token_is_queried_ever_more_rarely(
     fault: Fault, world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     """Some of these are carried out, so they count although no user has the token."""
@@ -136,7 +136,7 @@ async def test_reviews_that_fail_are_no_reason_to_request_tokens(
 
 
 @pytest.mark.parametrize(("fault", "is_repeated"), [(internal_error(), True), (Reset(), True), (FORBIDDEN, False)])
-async def test_that_audiences_are_not_accepted_is_asked_again_unless_it_may_not_be_asked(
+async def test_that_audiences_are_not_accepted_is_queried_again_unless_it_may_not_be_queried(
     fault: Fault, is_repeated: bool, client: Client, proxy: FaultProxy
 ) -> None:
     tokens = Tokens(client, audiences=("unused",), merge_labels=False)
@@ -172,7 +172,7 @@ async def test_what_is_due_in_an_old_cache_is_read_before_a_token_is_requested(
     assert await world.token() == token
 
 
-async def test_a_token_in_memory_is_not_stored_over_that_of_somebody_else(
+async def test_a_token_in_memory_is_not_stored_over_that_of_another_client(
     world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     """While storing failed, another process stored a token; ours must not replace it as if nothing had happened."""
@@ -188,7 +188,7 @@ async def test_a_token_in_memory_is_not_stored_over_that_of_somebody_else(
     assert await world.token() == theirs
 
 
-async def test_the_kubeconfig_that_somebody_changes_meanwhile_keeps_the_change(
+async def test_the_kubeconfig_that_a_user_changes_meanwhile_keeps_the_change(
     world: TokenWorld, client: Client, proxy: FaultProxy
 ) -> None:
     proxy.rules.add(Rule(fault=internal_error(), methods=("PATCH",), path="/secrets/", times=3))

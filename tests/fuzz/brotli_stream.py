@@ -1,6 +1,6 @@
 """Compressed data of Secrets: as much as may be, and no more, or an error; and never other content than was packed.
 
-The first byte says how much it may be.
+The first byte states how much it may be.
 """
 
 import brotli

@@ -112,7 +112,7 @@ def _is_accepted(outcome: Outcome) -> bool:
 def _stays(requested: Asked, stored: Object) -> None:
     unchanged = requested.update(stored, stored)
     assert unchanged.status is None, (unchanged.message, stored)
-    # An operation that was asked for at the creation begins, and counts, with the next write.
+    # An operation that was requested at the creation begins, and counts, with the next write.
     assert unchanged.object == stored or operation_of(stored), stored
 
 

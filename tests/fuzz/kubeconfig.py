@@ -82,7 +82,7 @@ def _write(content: bytes) -> None:
     assert changed is not None
     assert renewal.token_in({"kubeconfig": changed}) == b"new"
     assert renewal.authority_in({"kubeconfig": changed}) == b"ca"
-    # What was written is read in the same way by whoever keeps to the rules of YAML.
+    # What was written is read in the same way by readers that keep to the rules of YAML.
     again = written.decode(changed)
     assert written.encode(again) == changed
     assert renewal.placed({"kubeconfig": changed}, token="new", authority=b"ca") == {}

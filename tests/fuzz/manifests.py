@@ -1,6 +1,6 @@
 """The data of a Secret that a ManagedResource refers to, from its bytes to the bodies of requests.
 
-The lowest two bits of the first byte say what the key is called, so whether it is compressed. Whatever is wrong becomes
+The lowest two bits of the first byte state what the key is called, so whether it is compressed. Whatever is wrong becomes
 an error of one object or document: nothing is raised, and nothing unfolds to more than the limits.
 """
 
@@ -59,7 +59,7 @@ def target(data: bytes) -> None:
     assert unfolded_size([values for _, values in contents], limit=_LIMITS.total_bytes) <= _LIMITS.total_bytes
     decoded = decode_secrets(contents, limits=_LIMITS)
     assert len(decoded.objects) + len(decoded.errors) <= _LIMITS.documents + 1
-    found = at_once(find_all(_Discovery(), plan.kinds_of(decoded), explain=unserved_error))  # type: ignore[arg-type] # all of it that is asked
+    found = at_once(find_all(_Discovery(), plan.kinds_of(decoded), explain=unserved_error))  # type: ignore[arg-type] # all that is used of it
     made = plan.plan(
         _BASIS, contents, decoded, found, labels={"a": "b"}, only_workloads=False, restriction=unrestricted
     )

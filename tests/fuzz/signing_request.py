@@ -1,7 +1,7 @@
-"""CertificateSigningRequests: whatever is asked, it is decided, and approved is only what the user may have.
+"""CertificateSigningRequests: whatever is requested, it is decided, and approved is only what the user may have.
 
-The first byte says, from its lowest bit on, whether the rest is DER that is to be packed or already PEM, which signer is
-asked, who asks (three bits), and for which usages (three bits). `seeds` makes the requests that are right, and each
+The first byte states, from its lowest bit on, whether the rest is DER that is to be packed or already PEM, which signer is
+requested, who requests (three bits), and for which usages (three bits). `seeds` makes the requests that are right, and each
 of them with one thing too many.
 """
 

@@ -32,7 +32,7 @@ def launched() -> Iterator[Browser]:
 
 @contextmanager
 def opening(browser: Browser, url: str) -> Iterator[Callable[..., Page]]:
-    """Opens pages. At the end nothing was asked of anybody else, and the browser had nothing to complain about."""
+    """Opens pages. At the end nothing was requested from anybody else, and the browser had nothing to complain about."""
     contexts: list[BrowserContext] = []
     requested: list[str] = []
     complaints: list[str] = []

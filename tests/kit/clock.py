@@ -1,4 +1,4 @@
-"""Time that passes when the test says so.
+"""Time that passes when the test states so.
 
 clock = FakeClock()
 queue = WorkQueue("test", now=clock, call_later=clock.call_later)

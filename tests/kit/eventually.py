@@ -70,7 +70,7 @@ async def soon(
 
 
 async def no_problem(problem: Callable[[], Awaitable[str]], *, seconds: float = PATIENCE) -> None:
-    """Waits until there is none: `problem` says in words what is not yet as it should be."""
+    """Waits until there is none: `problem` reports in words what is not yet as it should be."""
 
     async def is_fine() -> bool:
         text = await problem()

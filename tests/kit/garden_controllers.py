@@ -43,7 +43,7 @@ async def run_garden_controllers(
     timings: Timings | None = None,
     behind: Sequence[Resource] = (),
 ) -> AsyncIterator[list[ControlLoop]]:
-    """They see these namespaces, or all, and may what the manifests say that they may; see `cluster_of`.
+    """They see these namespaces, or all, and may what the manifests state that they may; see `cluster_of`.
 
     A client of the test's own kind is used as it is.
     """

@@ -129,7 +129,7 @@ def garden_object(resource: Resource, name: str = "thing", *, namespace: str = "
 
 
 def shoot(name: str = "garden-dev/s", *, whole: bool = False, status: Object | None = None, **fields: Any) -> Object:
-    """A Shoot for rules that are tested without a cluster; only `whole` ones have more than what is said.
+    """A Shoot for rules that are tested without a cluster; only `whole` ones have more than what is reported.
 
     Args: fields: those that are not of the metadata are the spec's.
     """

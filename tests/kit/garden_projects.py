@@ -1,4 +1,4 @@
-"""Many Projects that are made, changed and deleted, with all that hangs on them, to be played again and again.
+"""Many Projects that are made, changed and deleted, with all that hangs on them, to be simulated again and again.
 
     projects = Projects(garden, client, count=12)
     projects.make()

@@ -32,7 +32,7 @@ ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{SCHEDULER_ACCOUNT}"
 async def run_scheduler(
     client: Client, *namespaces: str, shoot: Shoot | None = None, behind: Sequence[Resource] = ()
 ) -> AsyncIterator[ControlLoop]:
-    """It sees the Shoots of these namespaces, or all, and may what the manifests say that it may."""
+    """It sees the Shoots of these namespaces, or all, and may what the manifests state that it may."""
     if type(client) in {Client, PatientClient}:
         client = client.impersonating(ACCOUNT)
     garden = cluster_of(client, *namespaces, behind=behind)
@@ -67,5 +67,5 @@ def seed_of(place: ShootPlace, name: str = "s") -> str:
 
 
 def reported(place: ShootPlace, name: str = "s") -> Object:
-    """What the status says of the last operation; empty: nothing."""
+    """What the status reports of the last operation; empty: nothing."""
     return mapping_at(place.get(SHOOTS, name), "status", "lastOperation")

@@ -140,7 +140,7 @@ class MirrorPlace:
         at: datetime | None = None,
         **status: Any,
     ) -> Object:
-        """It takes the operation away, says that it works, then reports."""
+        """It takes the operation away, reports that it works, then reports."""
         meta = {"annotations": {keys.OPERATION: None}, "finalizers": [FINALIZER]}
         name = name or self.name
         live = self.garden.patch(resource, name, {"metadata": meta}, namespace=namespace)
@@ -161,13 +161,13 @@ class MirrorPlace:
     async def requested(
         self, resource: Resource, name: str = "", *, namespace: str = "", operation: str = "reconcile"
     ) -> Object:
-        """The object, once it is asked for an operation."""
+        """The object, once an operation is requested of it."""
 
         def found() -> Object | None:
             live = self.find(resource, name, namespace=namespace)
             return live if live and annotations(live).get(keys.OPERATION) == operation else None
 
-        return await soon(found, f"the extension to be asked to {operation}")  # type: ignore[no-any-return]
+        return await soon(found, f"the extension to be requested to {operation}")  # type: ignore[no-any-return]
 
     async def deleting(self, resource: Resource, name: str = "", *, namespace: str = "") -> Object:
         def found() -> Object | None:

@@ -88,7 +88,7 @@ class SeedPlace:
         return mapping_at(self.seed, "status", "lastOperation")
 
     def operate(self, operation: str) -> int:
-        """Asks for it by the annotation; the generation from then on."""
+        """Requests it by the annotation; the generation from then on."""
         annotations = {"gardener.cloud/operation": operation}
         return int(
             metadata(self.place.patch(SEEDS, self.name, {"metadata": {"annotations": annotations}}))["generation"]
@@ -153,7 +153,7 @@ class SeedPlace:
             "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
             "kind": "GardenletConfiguration",
             "gardenClientConnection": {"kubeconfig": str(self.garden.gardenlet_kubeconfig(self.name))},
-            # What extensions report is played here.
+            # What extensions report is simulated here.
             "controllers": {"controllerInstallationCare": {"enabled": False}},
             "leaderElection": {"leaderElect": False},
             "omit": {"seed": list(COMPONENTS)},

@@ -5,7 +5,7 @@
         ...
 
 Real: garden and seed, and what the local provider writes into the seed for extension objects, Services, Deployments and
-Etcds. Played: their processes, which are ready at once unless a test holds them up; the resource manager of a Shoot,
+Etcds. Simulated: their processes, which are ready at once unless a test holds them up; the resource manager of a Shoot,
 as far as others see it (tokens, conditions of ManagedResources); the controller of namespaces, which takes seconds for
 each; and the API server of all Shoots, which is that of one real cluster: a kubeconfig of a Shoot leads there, see
 `hurry`.
@@ -298,7 +298,7 @@ def played_data(places: Places, etcd: Key) -> Path:
 
 @dataclass(slots=True)
 class PlayedBackups:
-    """Of etcds whose data are one file; the only snapshot is the one that somebody asked for last."""
+    """Of etcds whose data are one file; the only snapshot is the one that a user requested last."""
 
     places: Places
     buckets: Confined
@@ -334,7 +334,7 @@ class PlayedRunner(Runner):
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Tokens:
-    """Puts a token into each Secret that asks for one, as the resource manager of the Shoot does."""
+    """Puts a token into each Secret that requests one, as the resource manager of the Shoot does."""
 
     client: Client
     secrets: Store[Object]
@@ -367,7 +367,7 @@ class _Tokens:
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Applied:
-    """Says of each ManagedResource that all is well."""
+    """Reports of each ManagedResource that all is well."""
 
     managed: Store[Object]
     statuses: StatusWriter
@@ -455,7 +455,7 @@ HELD = "example.com/held"
 
 @asynccontextmanager
 async def user_of(shoots: Cluster) -> AsyncIterator[None]:
-    """Whoever uses Shoots, and has put finalizers on their Services."""
+    """A user of Shoots, who has put finalizers on their Services."""
     async with connected(shoots, "user") as client:
         cluster = cluster_of(client)
         loop = ControlLoop("user", kind=SERVICES, workers=1)

@@ -28,7 +28,7 @@ def _program(kind: str, group: str, **sections: Any) -> Object:
 
 
 CONFIGURATIONS = {
-    # Seeds count as ready, although no gardenlet says so.
+    # Seeds count as ready, although no gardenlet states so.
     "controller manager": _program(
         "ControllerManager", "controllermanager", controllers={"seed": {"monitorPeriod": "10h"}}
     ),

@@ -1,4 +1,4 @@
-"""A kubelet that has nothing but the logs of containers; the API server asks it for them.
+"""A kubelet that has nothing but the logs of containers; the API server queries it for them.
 
 with kubelet(cluster, {"app": "all that it wrote"}) as node:
     ...  # pods with `spec.nodeName: node` have these logs, by container
@@ -24,7 +24,7 @@ _HOST = "127.0.0.1"
 
 @contextmanager
 def kubelet(cluster: Cluster, logs: Mapping[str, str]) -> Iterator[str]:
-    """The name of its node. Args: logs: of each container, whichever of its runs is asked for."""
+    """The name of its node. Args: logs: of each container, whichever of its runs is requested."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -5,8 +5,8 @@ compares what follows with the API server, which it talks to directly whatever s
 
     wanted objects are there, as in their manifests, with our label and origin
     what is not wanted any more is gone, and so are ManagedResources that were deleted
-    decoys, which are somebody else's, are untouched
-    objects that must not be made anew still have their uid
+    decoys, which are another client's, are untouched
+    objects that must not be recreated still have their uid
 
 `control_loop` runs the ManagedResource controller in this process, with any client.
 """
@@ -129,7 +129,7 @@ class ManagedWorld(World):
         self.wanted: dict[str, list[Object]] = {}
         """The manifests of each ManagedResource."""
         self.kept: dict[tuple[str, str], str] = {}
-        """Kind and name of objects that must not be made anew, with their uids."""
+        """Kind and name of objects that must not be recreated, with their uids."""
         self._decoys: dict[str, Object] = {}
 
     # --- changing
@@ -155,7 +155,7 @@ class ManagedWorld(World):
         await self.want(dict.fromkeys(list(self.wanted)))
 
     async def add_decoys(self) -> None:
-        """Objects that look more and more like ours and are somebody else's."""
+        """Objects that look more and more like ours and are another client's."""
         stamps: dict[str, tuple[bool, str]] = {
             "plain": (False, ""),
             "labelled": (True, ""),
@@ -170,7 +170,7 @@ class ManagedWorld(World):
             self._decoys[f"decoy-{name}"] = await self.create(decoy)
 
     async def keep(self, *names: tuple[str, str]) -> None:
-        """These objects, by kind and name, must not be made anew from now on."""
+        """These objects, by kind and name, must not be recreated from now on."""
         for kind, name in names:
             self.kept[kind, name] = uid(await self.get(kind, name))
 
@@ -231,7 +231,7 @@ class ManagedWorld(World):
     def _made_anew(self, live: dict[tuple[str, str], Object]) -> Iterable[str]:
         for name, expected in self.kept.items():
             if name not in live or uid(live[name]) != expected:
-                yield f"{name} was deleted or made anew"
+                yield f"{name} was deleted or recreated"
 
     def _wrong_status(self, name: str, managed_resource: Object | None, manifests: Sequence[Object]) -> Iterable[str]:
         if managed_resource is None:
@@ -248,7 +248,7 @@ class ManagedWorld(World):
 
 
 def holds(live: Any, wanted: Any) -> bool:
-    """Whether all that the manifest says is so; the API server may have added to it."""
+    """Whether all that the manifest states is so; the API server may have added to it."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(name in live and holds(live[name], wanted[name]) for name in wanted)
     if isinstance(wanted, list):

@@ -66,7 +66,7 @@ class Meadow:
         return self.garden.api.get(PATH)
 
     def wait(self, kind: str, *, seconds: float = SECONDS) -> Object:
-        """Until an operation of this type has succeeded with what is asked for now."""
+        """Until an operation of this type has succeeded with what is requested now."""
 
         def done() -> Object | None:
             shoot = self.shoot()

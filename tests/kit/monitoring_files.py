@@ -4,7 +4,7 @@
         for series in query.reads:
             assert series.metric in known
 
-Queries are taken apart only so far that it shows which series they read; that they are right is for Prometheus to say.
+Queries are taken apart only so far that it shows which series they read; that they are right is for Prometheus to report.
 """
 
 import json

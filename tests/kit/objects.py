@@ -1,10 +1,10 @@
-"""Objects as tests need them: what is not said is left out, but for what the API server demands.
+"""Objects as tests need them: what is not specified is left out, but for what the API server demands.
 
 obj("apps/v1 Deployment", "shop/web", labels={"app": "web"}, spec={"replicas": 2})
 deployment("web", namespace="shop", replicas=2)
 managed_resource("garden/shop", conditions=conditions(applied="False", reason="ApplyFailed"))
 
-Names are `namespace/name`, or the name alone. Fields of the metadata go there; where others go, each factory says.
+Names are `namespace/name`, or the name alone. Fields of the metadata go there; each factory states where others go.
 """
 
 import base64
@@ -61,7 +61,7 @@ def resource_of(kind: Kind) -> Resource:
 def obj(kind: Kind, name: str = "", **fields: Any) -> Object:
     """Args:
     kind: a kind, or its name behind its API version.
-    fields: those that are not of the metadata stand beside it; None or "" in the metadata is as if it were not said.
+    fields: those that are not of the metadata stand beside it; None or "" in the metadata is as if it were not given.
     """
     if isinstance(kind, Resource) or " " not in kind:
         resource = resource_of(kind)
@@ -132,7 +132,7 @@ def managed_resource(
 def conditions(
     *, applied: str = "True", healthy: str = "True", progressing: str = "False", **fields: str
 ) -> list[Object]:
-    """Those of a ManagedResource, of a healthy one unless something else is said; an empty status: there is none."""
+    """Those of a ManagedResource, of a healthy one unless something else is specified; an empty status: there is none."""
     statuses = {"ResourcesApplied": applied, "ResourcesHealthy": healthy, "ResourcesProgressing": progressing}
     return [{"type": kind, "status": status, **fields} for kind, status in statuses.items() if status]
 
@@ -162,7 +162,7 @@ def pod(name: str, **fields: Any) -> Object:
 
 
 def unscheduled_pod(name: str, **fields: Any) -> Object:
-    """Its status is whatever a test says."""
+    """Its status is whatever a test states."""
     return pod(name, schedulerName="none", **fields)
 
 

@@ -1,4 +1,4 @@
-"""Shoots whose control planes are objects only: a garden and a seed in one cluster, and somebody who plays the rest.
+"""Shoots whose control planes are objects only: a garden and a seed in one cluster, and a user who plays the rest.
 
     place = PlayedPlace(cluster)           # a cluster of this test file alone
     async with place.player() as player, place.gardenlet(declare, shoots=connection):
@@ -66,7 +66,7 @@ _IMAGES = Images(kubernetes="registry.k8s.io", resource_manager="resource-manage
 
 
 class ShootsAt(Clusters):
-    """Connections to Shoots lead to one API server, whatever their kubeconfigs say."""
+    """Connections to Shoots lead to one API server, whatever their kubeconfigs state."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(user_agent="test", component="gardenlet")
@@ -254,7 +254,7 @@ class LeftShoot:
         )
 
     def reported(self) -> str:
-        """What Events say was left behind."""
+        """What Events report was left behind."""
         listed = self.place.cluster.api.get(EVENTS.path(namespace=NAMESPACE))["items"]
         own = [each for each in listed if each["involvedObject"]["name"] == self.name]
         return " ".join(each["message"] for each in own if each["reason"] == "LeftBehind")
@@ -265,7 +265,7 @@ class Player:
     """Attributes:
     ignored: kind and name of objects that nothing is done for.
     namespace: of all objects that something is done for; empty: everywhere.
-    played: what is done for each kind.
+    simulated: what is done for each kind.
     """
 
     client: Client
@@ -318,7 +318,7 @@ def _bare(conditions: Any) -> list[Object]:
 
 
 async def _taken(client: Client, resource: Resource, obj: Object) -> Object:
-    """The operation that it was asked for is taken away, and it holds the object."""
+    """Its requested operation is taken away, and it holds the object."""
     if keys.OPERATION not in annotations(obj):
         return obj
     meta = metadata(obj)

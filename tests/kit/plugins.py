@@ -1,4 +1,4 @@
-"""Plugins of kubectl as somebody would call them, in this process."""
+"""Plugins of kubectl as a user would call them, in this process."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -17,7 +17,7 @@ from kube.objects import Object
 
 @dataclass
 class PrometheusServer:
-    """Attributes: samples: values by Seed; body: what is answered instead; queries: what was asked."""
+    """Attributes: samples: values by Seed; body: what is answered instead; queries: what was queried."""
 
     url: str = ""
     samples: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class PrometheusServer:
 
 
 def vector(samples: Mapping[str, str], *, at: float) -> Object:
-    """What the query says at a time, in seconds since the epoch."""
+    """What the query reports at a time, in seconds since the epoch."""
     result = [{"metric": {"seed": seed}, "value": [at, value]} for seed, value in samples.items()]
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 

@@ -54,7 +54,7 @@ class Agent:
         self._config = sole_configuration(controllers=controllers)
 
     def start(self) -> AgentProcess:
-        """To be stopped by whoever started it."""
+        """To be stopped by its starter."""
         return self._program(self._config, kubeconfig=self._kubeconfig).start().wait_until_ready(seconds=PATIENCE)
 
 
@@ -91,7 +91,7 @@ class Rig(Place):
         self.put(managed_resource(name, annotations=annotated, spec=spec))
 
     def delete_managed_resource(self, name: str) -> None:
-        """Waits until it is gone, and with it, if nothing says otherwise, all that it holds."""
+        """Waits until it is gone, and with it, if nothing specifies otherwise, all that it holds."""
         self.delete("ManagedResource", name)
         self.until_gone("ManagedResource", name)
 
@@ -191,4 +191,4 @@ def resident_peak_bytes(agent: AgentProcess) -> int:
     for line in Path(f"/proc/{agent.pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel does not say")
+    raise AssertionError("the kernel does not report")

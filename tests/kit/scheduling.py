@@ -1,4 +1,4 @@
-"""Seeds and Shoots as the scheduler sees them: a Seed takes every Shoot, unless it is said otherwise."""
+"""Seeds and Shoots as the scheduler sees them: a Seed takes every Shoot, unless specified otherwise."""
 
 from typing import Any
 

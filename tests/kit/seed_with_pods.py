@@ -1,4 +1,4 @@
-"""What runs beside a gardenlet on a seed with pods, played, but for the seed's resource manager, which is a process.
+"""What runs beside a gardenlet on a seed with pods, simulated, but for the seed's resource manager, which is a process.
 
     async with asyncio.TaskGroup() as tasks:
         playing = tasks.create_task(pods(client, namespace, shoot_cluster).play())

@@ -118,7 +118,7 @@ class PageWorld:
         self.manage(self.paris, "old-dashboard", config_map("dashboard", finalizers=["example.com/keep"]))
 
     def fill_hostile(self) -> None:
-        """What somebody writes who wants more than to be shown."""
+        """What a user writes who wants more than to be shown."""
         document = f'apiVersion: example.com/v1\nkind: "{SCRIPT}"\nmetadata: {{name: x}}\n'
         self.manage(self.garden, "hostile-kind", document)
         self.manage(

@@ -1,6 +1,6 @@
 """The controllers of tokens at work in a namespace, in this process and with any client, and Secrets for them.
 
-Time is what a `MovableClock` says: that of the machine, moved at will.
+Time is that of a `MovableClock`: that of the machine, moved at will.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class TokenWorld(World):
     async def ask(
         self, name: str = "t", *, account: str = "sa", data: Mapping[str, str] | None = None, **annotated: str
     ) -> Key:
-        """A Secret that asks for a token; annotations by the names of their constants."""
+        """A Secret that requests a token; annotations by the names of their constants."""
         wanted = {keys.SERVICE_ACCOUNT_NAME: account, keys.SERVICE_ACCOUNT_NAMESPACE: self.namespace}
         wanted |= {getattr(keys, constant): value for constant, value in annotated.items()}
         annotations = {annotation: value for annotation, value in wanted.items() if value}
@@ -154,7 +154,7 @@ async def look_again(loop: ControlLoop, *names: Key) -> None:
 
 
 def token_requests(audit: Audit, agent: str) -> int:
-    """How often the API server was asked for a token, with whatever success."""
+    """How often the API server was requested a token, with whatever success."""
     return audit.count(user_agent=agent).get(("create", "serviceaccounts/token"), 0)
 
 

@@ -62,7 +62,7 @@ def start_command(name: str, server: WebhookProcess, cluster: Cluster, *argument
 
 
 def command(name: str, server: WebhookProcess, cluster: Cluster, *arguments: str) -> str:
-    """Runs it to its end; what it said."""
+    """Runs it to its end; what it reported."""
     with start_command(name, server, cluster, *arguments) as process:
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
@@ -171,7 +171,7 @@ class Balancer:
         with contextlib.closing(writer), contextlib.suppress(OSError, asyncio.CancelledError):
             if not self._ready:
                 return
-            # Not in turn: who is new would get none if only every other connection is made anew.
+            # Not in turn: who is new would get none if only every other connection is recreated.
             chosen = min(self._ready, key=lambda each: self._led_to[each])
             self._led_to[chosen] += 1
             its_reader, its_writer = await asyncio.open_connection(HOST, chosen.port)

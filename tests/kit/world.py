@@ -1,4 +1,4 @@
-"""A namespace, and somebody who may do everything in it, whatever a test puts in the way of a program.
+"""A namespace, and a user who may do everything in it, whatever a test puts in the way of a program.
 
 `World` is for tests on an event loop, `Place` for those that block. What a method is given or finds without a
 namespace is in the world's own, unless its kind has none.
@@ -61,7 +61,7 @@ class World:
         return resource, namespace if namespace is not None else self.namespace if resource.namespaced else ""
 
     async def create(self, obj: Object, kind: Kind = "") -> Object:
-        """Args: kind: unless the object's `kind` says it."""
+        """Args: kind: unless the object's `kind` reports it."""
         resource = resource_of(kind or obj["kind"])
         return await self.client.create(resource, placed(obj, self.namespace, resource))
 
@@ -127,7 +127,7 @@ class Place:
         return resource.path(namespace=namespace, name=name, subresource=subresource)
 
     def create(self, obj: Object, kind: Kind = "") -> Object:
-        """Args: kind: unless the object's `kind` says it."""
+        """Args: kind: unless the object's `kind` reports it."""
         resource = resource_of(kind or obj["kind"])
         return self.api.create(resource.path(namespace=metadata(obj).get("namespace") or self.namespace), obj)
 
@@ -146,7 +146,7 @@ class Place:
             live = self.find(kind, name)
             if live is None:
                 return self.create(obj)
-            with contextlib.suppress(Conflict, NotFound):  # somebody wrote to it or removed it meanwhile
+            with contextlib.suppress(Conflict, NotFound):  # a user wrote to it or removed it meanwhile
                 meta = {**live["metadata"], **obj["metadata"]}
                 return self.api.update(self.path(kind, name), {**obj, "metadata": meta})
 

@@ -35,7 +35,7 @@ def promtool(directory: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_rules_of_a_seed_say_what_is_used_and_what_is_wrong(tmp_path: Path) -> None:
+def test_the_rules_of_a_seed_report_what_is_used_and_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(yaml.dump({"groups": [*groups()]}, Dumper=Dumper, width=1000))
     shutil.copy(Path(__file__).parent / "seed" / "cases.yaml", tmp_path)
     promtool(tmp_path, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml")

@@ -5,8 +5,8 @@
     access      the way there: certificates, CAs, tokens, kubeconfigs, names
     machine     clocks and memory
     admission   webhook servers that are replaced while Pods are created
-    command     which of them are played, and the table
+    command     which of them are simulated, and the table
 
-They say what is, and fail only if the product does not recover at all. `tests/faults/test_outages.py` plays one of each
+They report what is, and fail only if the product does not recover at all. `tests/faults/test_outages.py` plays one of each
 family.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.outages`: which outages are played, and the table of what was seen.
+"""`python -m tests.outages`: which outages are simulated, and the table of what was seen.
 
 Each has a control plane of its own on loopback addresses, at most ten minutes, and ends by itself.
 """

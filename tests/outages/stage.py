@@ -1,4 +1,4 @@
-"""An agent at work, as it is deployed: with the usual times of its lease, and somebody who starts it again.
+"""An agent at work, as it is deployed: with the usual times of its lease, and a user who starts it again.
 
 It reaches the API server by a proxy, which others don't use. Whether it works is shown by a change: a new version in the
 Secret of its ManagedResource has to be in all objects.
@@ -234,7 +234,7 @@ class Stage:
         found = [
             f"{restarts} restart{'s' * (restarts != 1)} of the agent{why}" if restarts else "",
             f"{errors} errors logged" if errors else "",
-            f"{self._recreated} objects made anew" if self._recreated else "",
+            f"{self._recreated} objects recreated" if self._recreated else "",
         ]
         return ", ".join(filter(None, found)) or "nothing"
 

@@ -1,4 +1,4 @@
-"""The oracles of the fault campaign: each says nothing when all is well, and finds what was planted."""
+"""The oracles of the fault campaign: each reports nothing when all is well, and finds what was planted."""
 
 import copy
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def live(place: Place, meta: Object | None = None, **fields: Any) -> Object:
 
 
 def asking(renewal: str) -> Object:
-    """The metadata of a Secret that asks for a token."""
+    """The metadata of a Secret that requests a token."""
     return {
         "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
         "annotations": {"serviceaccount.resources.gardener.cloud/token-renew-timestamp": renewal},
@@ -137,7 +137,7 @@ def due(renewal: str) -> Plant:
 
 PLANTED = {
     "a foreign object is deleted": (gone(FOREIGN), "foreign", FOREIGN, "was deleted"),
-    "a foreign object is made anew": (meta(FOREIGN, uid="other"), "foreign", FOREIGN, "made anew"),
+    "a foreign object is recreated": (meta(FOREIGN, uid="other"), "foreign", FOREIGN, "recreated"),
     "a foreign object is changed": (meta(FOREIGN, resourceVersion="2"), "foreign", FOREIGN, "was changed"),
     "an object is missing": (gone(OBJECT), "state", OBJECT, "is missing"),
     "an object is about to go": (meta(OBJECT, deletionTimestamp="now"), "state", OBJECT, "being deleted"),
@@ -154,8 +154,8 @@ PLANTED = {
     "a policy is leaked": (meta(EXTRA_POLICY, labels=OF_NO_SERVICE), "leaked", EXTRA_POLICY, "left over"),
     "an object in use is collected": (gone(USED), "lost", USED, "was collected"),
     "an object in no use stays": (meta(UNUSED), "leaked", UNUSED, "was not collected"),
-    "a token has no time of renewal": (due(""), "state", TOKEN, "does not say when"),
-    "a time of renewal is garbled": (due("soon"), "state", TOKEN, "does not say when"),
+    "a token has no time of renewal": (due(""), "state", TOKEN, "does not report when"),
+    "a time of renewal is garbled": (due("soon"), "state", TOKEN, "does not report when"),
     "a renewal is late": (due("2026-01-01T00:00:00Z"), "state", TOKEN, "should have got a new token"),
     "a taint goes too early": (changed(WAITING, spec={}), "state", WAITING, "although a driver is missing"),
     "a taint stays": (changed(READY, spec=TAINTED), "state", READY, "still has the taint"),

@@ -34,7 +34,7 @@ def component_of(tmp_path: Path, head: str) -> Component[Any]:
 
 
 @pytest.mark.parametrize("component", [COMPONENT, OTHER])
-def test_the_kind_says_which_one_and_no_other_is_imported(component: Component[Any], tmp_path: Path) -> None:
+def test_the_kind_reports_which_one_and_no_other_is_imported(component: Component[Any], tmp_path: Path) -> None:
     head = f"apiVersion: {component.api_version}\nkind: {component.kind}"
     assert component_of(tmp_path, head) is component
 

@@ -68,7 +68,7 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
     assert load_error(path) == f"error reading config file: {path} is larger than 1048576 bytes"
 
 
-def test_a_document_that_cannot_be_decoded_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_document_that_cannot_be_decoded_is_reported_to_be_so(tmp_path: Path) -> None:
     found = load_error(write(tmp_path, "logLevel: 1"))
     assert found == "error decoding config: logLevel: expected a string, found the number 1"
 

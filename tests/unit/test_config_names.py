@@ -39,7 +39,7 @@ def test_names_of_namespaces_that_are_malformed(value: str) -> None:
     assert dns_label_problems(value) == [DNS_LABEL]
 
 
-def test_what_would_be_a_label_without_its_dots_is_said_to_have_dots() -> None:
+def test_what_would_be_a_label_without_its_dots_is_reported_to_have_dots() -> None:
     assert dns_label_problems("a.b") == ["must not contain dots"]
 
 

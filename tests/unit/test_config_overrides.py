@@ -112,7 +112,7 @@ def test_overrides_are_validated_like_the_file() -> None:
     assert paths == ["targetClientConnection.namespaces[2]", "server.metrics.port"]
 
 
-def test_any_free_port_may_be_asked_for_twice() -> None:
+def test_any_free_port_may_be_requested_twice() -> None:
     flags = Overrides(health_probe_bind_address="127.0.0.1:0", metrics_bind_address="127.0.0.1:0")
     assert list(validate(override(FILE, flags, environment={}))) == []
 

@@ -1,4 +1,4 @@
-"""The reference in the documentation is what the schema says."""
+"""The reference in the documentation is what the schema reports."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_blocks_are_described_above_their_fields_and_are_none() -> None:
     assert "### `controllers.shoot`\n\nReconciles Shoots. Enabled by default.\n" in reference(GardenletConfiguration())
     assert "### `server`\n\nServers of the programs.\n\n### `server.webhooks`\n" in text
     assert "### `webhooks.seccompProfile`\n\nSets the seccomp profile `RuntimeDefault`. Opt-in.\n\n###" in text
-    assert "- `enabled` (`false`): Send [spans](tracing.md) to a collector.\n" in text, "says more than its block"
+    assert "- `enabled` (`false`): Send [spans](tracing.md) to a collector.\n" in text, "reports more than its block"
     assert "- `podTolerations` (list of objects): " in text
 
 

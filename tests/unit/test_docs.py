@@ -232,7 +232,7 @@ def test_modules_that_are_named_without_their_directory_exist() -> None:
     assert named - known == set()
 
 
-def test_what_is_said_of_the_kit_and_of_fixtures_exists() -> None:
+def test_what_is_reported_of_the_kit_and_of_fixtures_exists() -> None:
     testing = DOCUMENTS["docs/testing.md"]
     kit, fixtures = (testing.partition(f"\n## {name}\n")[2].partition("\n## ")[0] for name in ("The kit", "Fixtures"))
     modules = {name for row in re.findall(r"^- (`[^:]*):", kit, re.MULTILINE) for name in INLINE.findall(row)}
@@ -317,7 +317,7 @@ def all_configuration_paths() -> set[str]:
 def test_fields_of_the_configuration_exist() -> None:
     known = all_configuration_paths()
     tops = "|".join({path for path in known if "." not in path})
-    # The reference says what fields are called in errors, and their other names; modules look like fields.
+    # The reference reports what fields are called in errors, and their other names; modules look like fields.
     of_code = {"docs/configuration.md", "docs/extending.md", "docs/tour.md"}
     others = "\n".join(text for document, text in DOCUMENTS.items() if document not in of_code)
     named = {match[0] for text in code(others) for match in re.finditer(rf"(?<![\w./-])({tops})(\.\w+)+", text)}
@@ -402,7 +402,7 @@ _OURS = re.compile(r"(\.|\./\S*|(\S*/)?[\w*.-]+\.whl)(\[[\w,-]+\])?")
 
 
 def foreign_packages(text: str) -> list[str]:
-    """What is installed by name: whoever owns that name on the index of the day is trusted to run code."""
+    """What is installed by name: the owner of that name on the index of the day is trusted to run code."""
     found = []
     for arguments in _INSTALLS.findall(text.replace("\\\n", " ")):
         words = iter(re.sub(r"[\"']", "", arguments).split())

@@ -1,4 +1,4 @@
-"""What docs/alerts.md says of alerts is what their rules do."""
+"""What docs/alerts.md states of alerts is what their rules do."""
 
 import re
 from pathlib import Path
@@ -48,7 +48,7 @@ THRESHOLDS = {
     "ResourceManagerCertificateExpiring": ("< 86400", "within a day"),
     "GardenletShootOperationLong": ("> 7200", "more than two hours"),
 }
-"""By alert: what its expression contains, and how the document says it."""
+"""By alert: what its expression contains, and how the document states it."""
 
 
 @pytest.mark.parametrize("alert", THRESHOLDS)

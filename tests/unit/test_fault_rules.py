@@ -50,7 +50,7 @@ EVERYTHING = (GET, LIST, WATCH, POST)
         (Rule(fault=Reset(), path="configmaps"), ()),
     ],
 )
-def test_a_rule_fits_only_requests_that_fit_all_it_says(rule: Rule, fitting: tuple[Request, ...]) -> None:
+def test_a_rule_fits_only_requests_that_fit_all_it_states(rule: Rule, fitting: tuple[Request, ...]) -> None:
     assert tuple(request for request in EVERYTHING if rule.fits(request)) == fitting
 
 

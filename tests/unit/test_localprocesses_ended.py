@@ -25,7 +25,7 @@ from localprocesses.ended import last_error, reason
         ('{"level":"info","msg":"fine"}\n{nothing', '{"level":"info","msg":"fine"}\n{nothing'),
     ],
 )
-def test_what_is_said_of_a_process_that_has_ended(tmp_path: Path, printed: str, reported: str) -> None:
+def test_what_is_reported_of_a_process_that_has_ended(tmp_path: Path, printed: str, reported: str) -> None:
     log = tmp_path / "log"
     log.write_text(printed)
     assert last_error(log) == reported

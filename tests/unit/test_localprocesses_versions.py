@@ -1,4 +1,4 @@
-"""Versions of Kubernetes: which can be asked for, what they are built from, and the command lines that all take."""
+"""Versions of Kubernetes: which can be requested, what they are built from, and the command lines that all take."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_another_version_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["v1.30.0", "v1.30.99", "1.36.4", "1.27.1", "latest", "1.30.14@sha256:0", "", "1.30/.."]
 )
-def test_a_version_that_somebody_chose_starts_no_build_unless_it_is_a_known_release(text: str) -> None:
+def test_a_version_that_a_user_chose_starts_no_build_unless_it_is_a_known_release(text: str) -> None:
     with pytest.raises(LocalProcessError):
         versions.known(text)
 

@@ -80,7 +80,7 @@ def objects(overlay: str, *kinds: str) -> list[Object]:
 
 
 def with_component(directory: Path, overlay: str, component: str) -> list[Object]:
-    """The objects of an instance and of the component, as somebody's overlay in this empty directory."""
+    """The objects of an instance and of the component, as a user's overlay in this empty directory."""
     here = Path(os.path.relpath(MANIFESTS, directory.resolve()))
     own = {"resources": [str(here / "overlays" / overlay)], "components": [str(here / "components" / component)]}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(own))
@@ -129,7 +129,7 @@ def test_the_image_is_of_this_release(overlay: str) -> None:
     assert {container["image"] for _, container in containers(overlay)} == {f"resource-manager:v{version}"}
 
 
-def test_who_scales_webhooks_finds_their_containers_and_no_one_else_says_how_many(tmp_path: Path) -> None:
+def test_who_scales_webhooks_finds_their_containers_and_no_one_else_reports_how_many(tmp_path: Path) -> None:
     found = with_component(tmp_path, "runtime", "horizontal-pod-autoscaler")
     (scaler,) = (obj for obj in found if obj["kind"] == "HorizontalPodAutoscaler")
     target = scaler["spec"]["scaleTargetRef"]
@@ -201,7 +201,7 @@ def test_a_migration_keeps_the_certificate_of_the_original(tmp_path: Path) -> No
     assert config == {"config.yaml": "logLevel: debug\n"}
 
 
-def test_the_address_of_runbooks_is_set_as_the_page_says(tmp_path: Path) -> None:
+def test_the_address_of_runbooks_is_set_as_the_page_states(tmp_path: Path) -> None:
     text = (PROJECT / "docs" / "monitoring.md").read_text()
     (example,) = (
         body for body in re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if "runbooks" in body
@@ -377,7 +377,7 @@ def without_ca(obj: Object) -> Object:
 def test_webhook_configurations_follow_from_the_configuration_file(
     overlay: str, configured: str, instance: Instance
 ) -> None:
-    """If not, the first line of the manifest says what writes it."""
+    """If not, the first line of the manifest states what writes it."""
     config = configuration(configured, resource_manager.COMPONENT).config
     namespace, name = config.leader_election.resource_namespace, instance.app
     address = Service(namespace, name) if instance.mode is Mode.RUNTIME else Url(f"https://{name}.{namespace}:443")
@@ -397,7 +397,7 @@ def assert_registered(overlay: str, wanted: list[Object]) -> None:
     assert by_kind == {obj["kind"]: obj for obj in wanted}
 
 
-def test_cert_manager_is_asked_for_the_names_of_the_service_and_learns_where_its_ca_belongs() -> None:
+def test_cert_manager_is_requested_the_names_of_the_service_and_learns_where_its_ca_belongs() -> None:
     overlay = "runtime-cert-manager"
     certificate = one(overlay, "Certificate", "gardener-resource-manager")
     service = one(overlay, "Service", DNS)

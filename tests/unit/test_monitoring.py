@@ -120,7 +120,7 @@ def explained(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_says_what_is_wrong_and_where_to_read_on(name: str) -> None:
+def test_an_alert_reports_what_is_wrong_and_where_to_read_on(name: str) -> None:
     alert = ALERTS[name]
     notes = alert["annotations"]
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
@@ -146,7 +146,7 @@ def test_every_alert_is_explained_with_its_severity_in_the_order_of_the_rules() 
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_there_are_cases_in_which_an_alert_fires_and_in_which_it_does_not(name: str) -> None:
-    """They are played by tests/monitoring."""
+    """They are simulated by tests/monitoring."""
     tested = CASES[name]["promql_expr_test"]
     assert all(f'alertname="{name}"' in each["expr"] for each in tested)
     assert {bool(each.get("exp_samples")) for each in tested} == {True, False}

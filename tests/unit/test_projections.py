@@ -74,7 +74,7 @@ def test_all_views_are_known_here() -> None:
 
 
 class Traced(dict[str, Any]):
-    """Notes the fields that are asked for and are not there."""
+    """Notes the fields that are requested and are not there."""
 
     def __init__(self, content: Object, path: str, missing: set[str]) -> None:
         super().__init__({name: _traced(value, f"{path}.{name}", missing) for name, value in content.items()})

@@ -133,7 +133,7 @@ def test_an_image_has_helm_if_there_is_go_to_build_it(builder: str) -> None:
         (["--publish", "--registry", "registry.example.com"], "error: publishing needs both: make publish REGISTRY="),
     ],
 )
-def test_what_is_missing_is_said(
+def test_what_is_missing_is_reported(
     arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name == "kubectl" else None)
@@ -177,7 +177,7 @@ def fresh(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_release_has_all_files_and_says_what_is_left_out(
+def test_a_release_has_all_files_and_reports_what_is_left_out(
     fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = made(fresh / "dist", fresh / "bill", monkeypatch)
@@ -270,7 +270,7 @@ CHANGELOG = """# Changelog
 """
 
 
-def test_notes_say_how_to_install_what_there_is() -> None:
+def test_notes_state_how_to_install_what_there_is() -> None:
     chart = "helm install resource-manager resource-manager-0.1.0.tgz -n resource-manager --create-namespace"
     image = "skopeo copy oci-archive:resource-manager-image-v0.1.0.oci.tar docker://{}/resource-manager:v0.1.0\n"
     here = Release(version="0.1.0", revision="abc", registry="", base="")
@@ -284,7 +284,7 @@ def test_notes_say_how_to_install_what_there_is() -> None:
 
 
 @pytest.mark.parametrize(("version", "text"), [("0.1.0", "- Old."), ("0.2.0", "- New: `a`.")])
-def test_notes_have_what_the_changelog_says_about_the_version(version: str, text: str) -> None:
+def test_notes_have_what_the_changelog_reports_about_the_version(version: str, text: str) -> None:
     release = Release(version=version, revision="abc", registry="", base="")
     assert changes(CHANGELOG, release) == text
     assert notes(release, [], left_out={}, changelog=CHANGELOG).endswith(f"## Changes\n\n{text}\n")

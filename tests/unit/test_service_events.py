@@ -25,7 +25,7 @@ def test_without_events_there_is_no_text() -> None:
     assert events_text([], now=NOW) == ""
 
 
-def test_a_repeated_event_says_how_often_and_since_when() -> None:
+def test_a_repeated_event_reports_how_often_and_since_when() -> None:
     repeated = event("quota exceeded", first="11:56:55", last="11:59:48", count=4)
     assert events_text([repeated], now=NOW) == (
         "-> Events:\n* service-controller reported 12s ago (x4 over 3m5s): quota exceeded"
@@ -44,7 +44,7 @@ def test_a_repeated_event_says_how_often_and_since_when() -> None:
         (event("m", first="11:59:59", source=None), " reported 1s ago: m"),
     ],
 )
-def test_an_event_says_who_reported_it_and_when(given: Object, line: str) -> None:
+def test_an_event_reports_who_reported_it_and_when(given: Object, line: str) -> None:
     assert events_text([given], now=NOW) == f"-> Events:\n* {line}"
 
 

@@ -65,7 +65,7 @@ print(*(name for name in sys.modules if name in {"cryptography", "msgspec", "age
     ]
 
 
-def test_templates_are_loaded_when_a_page_of_flows_is_asked_for() -> None:
+def test_templates_are_loaded_when_a_page_of_flows_is_requested() -> None:
     code = """
 import sys, agent.gardenlet.app
 print(*(name for name in sys.modules if name in {"jinja2", "agent.gardenlet.flow.page.handler"}))

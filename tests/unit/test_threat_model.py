@@ -1,4 +1,4 @@
-"""What `docs/threats.md` says: its tests exist, and what is true of the source and the manifests themselves."""
+"""Claims of `docs/threats.md`: its tests exist, and what is true of the source and the manifests themselves."""
 
 import ast
 import os

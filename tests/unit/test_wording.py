@@ -5,7 +5,6 @@ has words that identifiers do without, too.
 """
 
 import ast
-import inspect
 import io
 import re
 import tokenize
@@ -14,24 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from kit.packages import ALL, PROJECT
+from kit.wording import CODE, misused, problems
 
-_PREPOSITIONS = (
-    "of from for by with without in on at to as about after before below beside besides between into under over through"
-    " during against among within until till upon behind near"
-)
-NO_STARTS = frozenset([*_PREPOSITIONS.split(), "what", "who", "which", "whose", "where", "when", "how", "raises"])
-INSTEAD = {
-    "requested, request": "asked asks",
-    "reports, states": "said says say",
-    "again, recreate, restart": "anew",
-    "a user, another client": "somebody whoever",
-    "simulated": "played",
-}
-"""What to write, and the words that it replaces."""
-_WORDS = {word: plain for plain, words in INSTEAD.items() for word in words.split()}
-_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
-_CODE = re.compile(r"`[^`]*`|^ {4,}.*$", re.MULTILINE)
-"""Names of code, and examples."""
 _BLOCK = re.compile(r"^( *)```.*?^\1```$|<!--.*?-->", re.DOTALL | re.MULTILINE)
 QUOTING = frozenset(
     {
@@ -46,19 +29,6 @@ QUOTING = frozenset(
     }
 )
 """Pages that quote what programs print, or that are generated from code."""
-
-
-def problems(docstring: str) -> Iterator[str]:
-    text = inspect.cleandoc(docstring)
-    first = re.split(r"[\s.,:;]", text, maxsplit=1)[0]
-    if first.lower() in NO_STARTS:
-        yield f"starts with '{first}': begin with a verb or a noun"
-    yield from misused(_CODE.sub("", text))
-
-
-def misused(text: str) -> Iterator[str]:
-    for found in _WORD.finditer(text):
-        yield f"'{found[0]}' - write: {_WORDS[found[0].lower()]}"
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
@@ -97,9 +67,41 @@ def test_code_and_messages_have_plain_words(package: str) -> None:
         source = file.read_text()
         lines = [(line, each) for line, text in docstrings(source) for each in problems(text)]
         texts = [*comments(source), *literals(source)]
-        lines += [(line, each) for line, text in texts for each in misused(_CODE.sub("", text))]
+        lines += [(line, each) for line, text in texts for each in misused(CODE.sub("", text))]
         found += [f"{file.relative_to(PROJECT)}:{line}: {each}" for line, each in lines]
     assert found == []
+
+
+LISTS = frozenset(
+    PROJECT / "tests" / name for name in ("kit/wording.py", "unit/test_wording.py", "unit/test_glossary.py")
+)
+"""Definitions of the words, and examples."""
+
+
+def names(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each test, as a sentence."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+
+
+def test_tests_have_plain_words() -> None:
+    found = []
+    for file in sorted(set((PROJECT / "tests").rglob("*.py")) - LISTS):
+        source = file.read_text()
+        texts = [*docstrings(source), *comments(source), *names(source)]
+        lines = [(line, each) for line, text in texts for each in misused(CODE.sub("", text))]
+        found += [f"{file.relative_to(PROJECT)}:{line}: {each}" for line, each in lines]
+    assert found == []
+
+
+def test_other_files_have_plain_words() -> None:
+    kinds = [(PROJECT / "manifests", "*.yaml"), (PROJECT / "manifests", "*.json"), (PROJECT / "process", "static/*.*")]
+    files = [file for folder, kind in kinds for file in folder.rglob(kind) if "crds" not in file.parts]
+    files += [file for package in ALL for file in (PROJECT / package).rglob("*.html")]
+    files += [PROJECT / name for name in ("Makefile", "Dockerfile", "CHANGELOG.md", "CONTRIBUTING.md")]
+    found = {str(file.relative_to(PROJECT)): list(misused(re.sub(r"`[^`]*`", "", file.read_text()))) for file in files}
+    assert {name: each for name, each in found.items() if each} == {}
 
 
 def test_the_documentation_is_written_in_plain_words() -> None:

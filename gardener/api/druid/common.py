@@ -18,7 +18,7 @@ def store(description: str) -> Schema:
         description,
         {
             "container": string("Name of the bucket."),
-            "prefix*": string("Where in the bucket."),
+            "prefix*": string("Prefix of the backups in the bucket."),
             "provider": string("The object store: local, S3, GCS, ABS, Swift, ..."),
             "secretRef": secret("Secret with its credentials."),
             "endpointOverride": string("URL of the store, in place of the one that the provider has."),
@@ -27,16 +27,16 @@ def store(description: str) -> Schema:
 
 
 CONDITIONS = array(
-    "How it is.",
+    "Conditions of the object.",
     struct(
         "One aspect of the state.",
         {
             "type*": string("Name of the aspect."),
             "status*": string("True, False or Unknown."),
-            "lastTransitionTime*": time("When `status` changed the last time."),
-            "lastUpdateTime*": time("When anything of it changed the last time."),
+            "lastTransitionTime*": time("Time of the last change of `status`."),
+            "lastUpdateTime*": time("Time of the last change of the condition."),
             "reason*": string("One word in camel case for why the status is what it is."),
-            "message*": string("The same for people."),
+            "message*": string("Human-readable details."),
         },
     ),
 )

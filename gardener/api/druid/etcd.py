@@ -37,32 +37,34 @@ def _tls(description: str) -> Schema:
 _ETCD = struct(
     "Settings of etcd.",
     {
-        "image": string("Its image."),
+        "image": string("Image of etcd."),
         "quota": quantity("Size of the database at most."),
-        "snapshotCount": integer("After how many writes etcd makes a snapshot.", bits=64),
-        "defragmentationSchedule": string("When it is defragmented, as a cron expression."),
-        "etcdDefragTimeout": duration("How long a defragmentation may take."),
-        "heartbeatDuration": duration("How often members report."),
+        "snapshotCount": integer("Number of writes between two snapshots by etcd itself.", bits=64),
+        "defragmentationSchedule": string("Schedule of defragmentation, as a cron expression."),
+        "etcdDefragTimeout": duration("Timeout of a defragmentation."),
+        "heartbeatDuration": duration("Interval of the members' heartbeats."),
         "serverPort": integer("Port for other members."),
         "clientPort": integer("Port for clients."),
         "wrapperPort": integer("Port of the program that starts it."),
         "enableGRPCGateway": boolean("Whether clients may use HTTP with JSON."),
         "authSecretRef": secret("Secret with the name and password of the user root."),
-        "metrics": string("Which metrics it has.", enum=["basic", "extensive"]),
+        "metrics": string("Detail of the metrics.", enum=["basic", "extensive"]),
         "resources": _RESOURCES,
         "clientUrlTls": _tls("Certificates for clients."),
         "peerUrlTls": _tls("Certificates for members among each other."),
         "clientService": struct(
-            "Its Service.",
+            "Service for clients.",
             {
                 "annotations": string_map("Annotations of the Service."),
                 "labels": string_map("Labels of the Service."),
-                "trafficDistribution": string("Which endpoints are preferred."),
+                "trafficDistribution": string("Preferred endpoints."),
             },
         ),
         "additionalAdvertisePeerUrls": array(
             "Further URLs by which other members reach a member.",
-            struct("A member.", {"memberName*": string("Its name."), "urls*": strings("Its URLs.")}),
+            struct(
+                "A member.", {"memberName*": string("Name of the member."), "urls*": strings("URLs of the member.")}
+            ),
         ),
     },
 )
@@ -72,38 +74,40 @@ _BACKUP = struct(
     {
         "port": integer("Port of the program that makes them."),
         "tls": _tls("Certificates of this program."),
-        "image": string("Its image."),
-        "store": store("Where they are stored. Default: there are none."),
+        "image": string("Image of the backup program."),
+        "store": store("Object store of the backups. Default: no backups."),
         "resources": _RESOURCES,
         "compression": struct(
-            "How they are compressed.",
+            "Compression of snapshots.",
             {
-                "enabled": boolean("Whether they are."),
-                "policy": string("How it is done.", enum=["gzip", "lzw", "zlib"]),
+                "enabled": boolean("Whether snapshots are compressed."),
+                "policy": string("Algorithm of the compression.", enum=["gzip", "lzw", "zlib"]),
             },
         ),
         "snapshotCompaction": struct(
-            "How snapshots of changes are merged into a full one.",
+            "Job that merges delta snapshots into a full snapshot.",
             {
                 "resources": raw("Requests and limits of the Job."),
-                "eventsThreshold": integer("After how many changes.", bits=64),
+                "eventsThreshold": integer("Number of changes that triggers a compaction.", bits=64),
                 "triggerFullSnapshotThreshold": integer("Above how many changes etcd makes one instead.", bits=64),
             },
         ),
-        "fullSnapshotSchedule": string("When full snapshots are made, as a cron expression."),
-        "garbageCollectionPolicy": string("Which backups are removed.", enum=["Exponential", "LimitBased"]),
-        "garbageCollectionPeriod": duration("How often backups are removed."),
-        "maxBackupsLimitBasedGC": integer("How many full snapshots the policy LimitBased keeps."),
-        "deltaSnapshotPeriod": duration("How often snapshots of changes are made."),
-        "deltaSnapshotMemoryLimit": quantity("After which size of changes such a snapshot is made earlier."),
-        "deltaSnapshotRetentionPeriod": duration("How long such snapshots are kept."),
-        "etcdSnapshotTimeout": duration("How long a full snapshot may take."),
+        "fullSnapshotSchedule": string("Schedule of full snapshots, as a cron expression."),
+        "garbageCollectionPolicy": string(
+            "Policy that selects the backups to remove.", enum=["Exponential", "LimitBased"]
+        ),
+        "garbageCollectionPeriod": duration("Interval of the removal of backups."),
+        "maxBackupsLimitBasedGC": integer("Number of full snapshots that the policy LimitBased keeps."),
+        "deltaSnapshotPeriod": duration("Interval of delta snapshots."),
+        "deltaSnapshotMemoryLimit": quantity("Size of changes that triggers a delta snapshot early."),
+        "deltaSnapshotRetentionPeriod": duration("Retention of delta snapshots."),
+        "etcdSnapshotTimeout": duration("Timeout of a full snapshot."),
         "enableProfiling": boolean("Whether the program can be profiled."),
         "leaderElection": struct(
-            "How the program finds out which member leads.",
+            "Settings of the program's leader election.",
             {
-                "reelectionPeriod": duration("How often it looks."),
-                "etcdConnectionTimeout": duration("How long an answer may take."),
+                "reelectionPeriod": duration("Interval of checks for the leader."),
+                "etcdConnectionTimeout": duration("Timeout of requests to etcd."),
             },
         ),
     },
@@ -120,15 +124,19 @@ _SPEC = struct(
         "sharedConfig": struct(
             "Settings of both programs.",
             {
-                "autoCompactionMode": string("What the retention counts.", enum=["periodic", "revision"]),
-                "autoCompactionRetention": string("How much of the history of keys is kept."),
+                "autoCompactionMode": string(
+                    "Unit of the retention: periodic or revision.", enum=["periodic", "revision"]
+                ),
+                "autoCompactionRetention": string("Retention of the history of keys."),
             },
         ),
         "schedulingConstraints": struct(
-            "Where Pods may run.",
+            "Scheduling constraints of the Pods.",
             {
-                "affinity": raw("As in a Pod."),
-                "topologySpreadConstraints": array("As in a Pod.", raw("As in a Pod.")),
+                "affinity": raw("Affinity, as in a Pod."),
+                "topologySpreadConstraints": array(
+                    "Topology spread constraints, as in a Pod.", raw("Constraint, as in a Pod.")
+                ),
             },
         ),
         "replicas*": integer("Number of members: odd, or 0.", at_least=0),
@@ -136,22 +144,22 @@ _SPEC = struct(
         "storageClass": string("StorageClass of the volumes."),
         "storageCapacity": quantity("Size of the volumes."),
         "volumeClaimTemplate": string("Name of the template of the volumes."),
-        "memberNamePrefix": string("What names of members begin with."),
+        "memberNamePrefix": string("Prefix of the members' names."),
         "externallyManagedMemberAddresses": strings("Addresses of members that others run."),
         "runAsRoot": boolean("Whether the programs run as root."),
     },
 )
 
 _STATUS = struct(
-    "What etcd-druid reports.",
+    "State that etcd-druid reports.",
     {
         "observedGeneration": OBSERVED_GENERATION,
         "etcd": struct(
             "StatefulSet of the members.",
             {
                 "apiVersion": string("Group and version of its kind."),
-                "kind*": string("Its kind."),
-                "name*": string("Its name."),
+                "kind*": string("Kind of the object."),
+                "name*": string("Name of the object."),
             },
         ),
         "conditions": CONDITIONS,
@@ -162,20 +170,20 @@ _STATUS = struct(
             struct(
                 "An error.",
                 {
-                    "code*": string("Its code."),
-                    "description*": string("What went wrong."),
-                    "observedAt*": time("When it was seen."),
+                    "code*": string("Code of the error."),
+                    "description*": string("Description of the error."),
+                    "observedAt*": time("Time of the observation."),
                 },
             ),
         ),
         "lastOperation": struct(
-            "What was done last.",
+            "Last operation.",
             {
-                "type*": string("What it is about."),
-                "state*": string("How far it is."),
-                "description*": string("The same for people."),
+                "type*": string("Type of the operation."),
+                "state*": string("State of the operation."),
+                "description*": string("Human-readable details."),
                 "runID*": string("Identifies the reconciliation in logs."),
-                "lastUpdateTime*": time("When anything of it changed the last time."),
+                "lastUpdateTime*": time("Time of the last update."),
             },
         ),
         "clusterSize": integer("Number of members, of former releases."),
@@ -187,16 +195,16 @@ _STATUS = struct(
         "labelSelector": raw("Selector of the Pods."),
         "selector": string("Selector of the Pods, as a text."),
         "members": array(
-            "How its members are.",
+            "State of the members.",
             struct(
                 "A member.",
                 {
-                    "name*": string("Its name."),
-                    "id": string("Its id in etcd."),
+                    "name*": string("Name of the member."),
+                    "id": string("ID of the member in etcd."),
                     "role": string("Leader or Member."),
                     "status*": string("Ready, NotReady or Unknown."),
                     "reason*": string("Why it is so."),
-                    "lastTransitionTime*": time("When `status` changed the last time."),
+                    "lastTransitionTime*": time("Time of the last change of `status`."),
                 },
             ),
         ),

@@ -13,24 +13,24 @@ ETCD_COPY_BACKUPS_TASK = Definition(
     labels=PROTECTED,
     fields={
         "spec": struct(
-            "What is copied.",
+            "Source, target and selection of the backups.",
             {
-                "sourceStore*": store("Where the backups are."),
-                "targetStore*": store("Where they are copied to."),
+                "sourceStore*": store("Store to copy from."),
+                "targetStore*": store("Store to copy to."),
                 "maxBackupAge": integer("Age in days of the backups at most. Default: any.", at_least=0),
-                "maxBackups": integer("How many are copied at most, the newest first. Default: all.", at_least=0),
+                "maxBackups": integer("Maximum number of backups, the newest first. Default: all.", at_least=0),
                 "waitForFinalSnapshot": struct(
-                    "Whether it waits until the last snapshot is there.",
+                    "Settings of the wait for the final snapshot.",
                     {
-                        "enabled*": boolean("Whether it waits."),
-                        "timeout": duration("How long at most. Default, and 0: for ever."),
+                        "enabled*": boolean("Whether the task waits for the final snapshot."),
+                        "timeout": duration("Maximum time to wait. Default: no limit; the same for 0."),
                     },
                 ),
                 "podLabels": string_map("Further labels of the Pod."),
             },
         ),
         "status": struct(
-            "What etcd-druid reports.",
+            "State that etcd-druid reports.",
             {
                 "conditions": CONDITIONS,
                 "observedGeneration": OBSERVED_GENERATION,

@@ -8,9 +8,9 @@ from gardener.api.schema import array, base64, immutable, integer, string, strin
 _PORT = struct(
     "A port of a load balancer.",
     {
-        "port*": integer("Its number."),
+        "port*": integer("Number of the port."),
         "protocol*": string("TCP, UDP or SCTP."),
-        "error": string("What is wrong with it, in one word."),
+        "error": string("Error of the port, in one word."),
     },
 )
 
@@ -18,14 +18,14 @@ BASTION = definition(
     BASTIONS,
     "A machine with access to the nodes of a Shoot by SSH.",
     spec={
-        "userData*": base64("What the machine gets at its start: it lets the user in. Base64. Immutable."),
+        "userData*": base64("User data of the machine, which lets the user in. Base64. Immutable."),
         "ingress*": array(
-            "Where connections may come from.",
+            "Sources of allowed connections.",
             struct(
                 "A range of addresses.",
                 {
                     "ipBlock*": struct(
-                        "Where they come from.",
+                        "Addresses of the source.",
                         {
                             "cidr*": string("The addresses as a CIDR, such as 203.0.113.0/24.", at_least=1),
                             "except": strings("Addresses among them that are not let in; CIDRs."),
@@ -37,11 +37,11 @@ BASTION = definition(
     },
     status={
         "ingress": struct(
-            "Where the machine is reached.",
+            "Address of the machine.",
             {
-                "ip": string("Its address."),
-                "hostname": string("Its name, where it has no fixed address."),
-                "ipMode": string("How a load balancer delivers: VIP or Proxy."),
+                "ip": string("IP address."),
+                "hostname": string("Host name, if there is no fixed IP address."),
+                "ipMode": string("Mode of the load balancer: VIP or Proxy."),
                 "ports": array("The ports of a load balancer.", _PORT),
             },
         )

@@ -51,7 +51,7 @@ def definition(
                 {**SPEC, **spec},
                 rules=[immutable("type"), _CLASS_STAYS, *rules],
             ),
-            "status": struct("What the extension reports.", {**(status or {}), **_STATUS}),
+            "status": struct("State that the extension reports.", {**(status or {}), **_STATUS}),
         },
         columns=(TYPE_COLUMN, *columns, STATUS_COLUMN, AGE),
     )
@@ -60,8 +60,8 @@ def definition(
 SPEC: Mapping[str, Schema] = {
     "type*": string("Type, which selects the responsible extension. Immutable.", at_least=1),
     "class": string(
-        "Which of several extensions of the type does it: the one for Shoots (as without a class), for Seeds, or for"
-        " the garden. Immutable.",
+        "Class of the responsible extension among those of the type: the one for Shoots (the default), "
+        "for Seeds, or for the garden. Immutable.",
         enum=["shoot", "seed", "garden"],
     ),
     "providerConfig": raw("Settings that the extension knows."),
@@ -82,8 +82,8 @@ _RESOURCE_REFERENCE = struct(
             "The object, in the same namespace.",
             {
                 "apiVersion": string("Group and version of its kind."),
-                "kind*": string("Its kind."),
-                "name*": string("Its name."),
+                "kind*": string("Kind of the object."),
+                "name*": string("Name of the object."),
             },
         ),
     },
@@ -92,9 +92,9 @@ _STATUS: Mapping[str, Schema] = {
     "observedGeneration": OBSERVED_GENERATION,
     "lastOperation": LAST_OPERATION,
     "lastError": LAST_ERROR,
-    "conditions": conditions("How the managed things are; extensions choose the types."),
-    "providerStatus": raw("What other extension resources of the same type need to know."),
-    "state": raw("What the extension has to get back when the Shoot moves to another Seed."),
+    "conditions": conditions("Conditions of the managed resources; extensions choose the types."),
+    "providerStatus": raw("Data for other extension resources of the same type."),
+    "state": raw("State that the extension needs to restore when the Shoot moves to another Seed."),
     "resources": array("Objects that move together with the state.", _RESOURCE_REFERENCE),
 }
 

@@ -14,7 +14,7 @@ CONTAINER_RUNTIME = definition(
         "workerPool*": struct(
             "The worker pool.",
             {
-                "name*": string("Its name. Immutable.", at_least=1),
+                "name*": string("Name of the worker pool. Immutable.", at_least=1),
                 "selector": label_selector("Selects its nodes."),
             },
         ),

@@ -7,11 +7,11 @@ from gardener.api.schema import immutable, immutable_once_set, string
 
 CONTROL_PLANE = definition(
     CONTROL_PLANES,
-    "What an infrastructure adds to the control plane of a Shoot, such as the cloud controller manager.",
+    "Provider-specific part of a Shoot's control plane, such as the cloud controller manager.",
     spec={
         "purpose": string(
-            "What it is for: normal (the components; as without a purpose), or exposure (access to the API server)."
-            " Immutable once set.",
+            "Purpose: normal (the components; the default), or exposure (access to the API server). "
+            "Immutable once set.",
             enum=["normal", "exposure"],
         ),
         "infrastructureProviderStatus": INFRASTRUCTURE_STATUS,

@@ -15,7 +15,7 @@ DNS_RECORD = definition(
         "name*": string("Fully qualified domain name. Immutable.", at_least=1),
         "recordType*": string("Type of the record. Immutable.", enum=["A", "AAAA", "CNAME", "TXT"]),
         "values*": strings("Addresses, one domain name (CNAME) or texts (TXT).", at_least=1),
-        "ttl": integer("For how many seconds the answer may be kept. Default: 120.", at_least=0, bits=64),
+        "ttl": integer("Time to live of the record, in seconds. Default: 120.", at_least=0, bits=64),
     },
     status={"zone": string("Hosted zone of the record.")},
     columns=(Column("Domain Name", ".spec.name"), Column("Record Type", ".spec.recordType")),

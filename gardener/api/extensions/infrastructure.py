@@ -6,7 +6,7 @@ from gardener.api.schema import immutable, string, strings, struct
 
 INFRASTRUCTURE = definition(
     INFRASTRUCTURES,
-    "What the machines of a Shoot need from the infrastructure before they are made, such as a network.",
+    "Provider-specific infrastructure that the machines of a Shoot require, such as a network.",
     spec={"region*": region("the Shoot"), "secretRef*": CREDENTIALS, "sshPublicKey": SSH_PUBLIC_KEY},
     status={
         "nodesCIDR": string("Network of the nodes, where it was not given; a CIDR."),
@@ -14,9 +14,9 @@ INFRASTRUCTURE = definition(
         "networking": struct(
             "Networks that the infrastructure has chosen; CIDRs.",
             {
-                "pods": strings("Those of Pods."),
-                "nodes": strings("Those of nodes."),
-                "services": strings("Those of Services."),
+                "pods": strings("Networks of Pods."),
+                "nodes": strings("Networks of nodes."),
+                "services": strings("Networks of Services."),
             },
         ),
     },

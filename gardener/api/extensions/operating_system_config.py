@@ -21,15 +21,18 @@ from gardener.api.schema import (
 _UNIT = struct(
     "A unit of systemd.",
     {
-        "name*": string("Its name.", at_least=1),
-        "command": string("What is done with it: start, restart or stop."),
-        "enable": boolean("Whether it is started with the node."),
+        "name*": string("Name of the unit.", at_least=1),
+        "command": string("Command to run for the unit: start, restart or stop."),
+        "enable": boolean("Whether the unit starts with the node."),
         "content": string("The text of the unit."),
         "dropIns": array(
             "Texts that add to the unit.",
             struct(
                 "A drop-in.",
-                {"name*": string("Name of its file.", at_least=1), "content*": string("Its text.", at_least=1)},
+                {
+                    "name*": string("Name of its file.", at_least=1),
+                    "content*": string("Content of the drop-in.", at_least=1),
+                },
             ),
         ),
         "filePaths": strings("Files that the unit needs: it is started again when one of them changes."),
@@ -46,8 +49,8 @@ _CONTENT = struct(
         "inline": struct(
             "The content itself.",
             {
-                "encoding*": string("Of the data: b64, or empty for plain text.", enum=["", "b64"]),
-                "data*": string("Its text, encoded so."),
+                "encoding*": string("Encoding of the data: b64, or empty for plain text.", enum=["", "b64"]),
+                "data*": string("Data in this encoding."),
             },
         ),
         "transmitUnencoded": boolean("Whether the content is sent as it is, so that it can be changed on the way."),
@@ -61,15 +64,15 @@ _CONTENT = struct(
 _FILE = struct(
     "A file.",
     {
-        "path*": string("Where it is written.", at_least=1),
-        "permissions": integer("Its mode as a number: 420 is 0644. Default: 0644.", bits=64),
+        "path*": string("Path of the file.", at_least=1),
+        "permissions": integer("Mode of the file as a decimal number: 420 is 0644. Default: 0644.", bits=64),
         "content*": _CONTENT,
         "hostName": string("The only host that gets it. Default: all get it."),
     },
 )
 
 _REGISTRY = struct(
-    "Where images of a registry are pulled from.",
+    "Hosts to pull images of a registry from.",
     {
         "upstream*": string("The registry, as images name it; `_default` stands for all others."),
         "server": string("URL of the registry."),
@@ -78,8 +81,8 @@ _REGISTRY = struct(
             struct(
                 "A mirror.",
                 {
-                    "url*": string("Its URL."),
-                    "capabilities": strings("What it can do: pull, resolve, push."),
+                    "url*": string("URL of the mirror."),
+                    "capabilities": strings("Capabilities of the mirror: pull, resolve, push."),
                     "caCerts": strings("Files with the authorities that its certificate may be from."),
                 },
             ),
@@ -91,21 +94,21 @@ _REGISTRY = struct(
 _CRI_CONFIG = struct(
     "The container runtime.",
     {
-        "name*": string("Its name: containerd.", at_least=1),
-        "cgroupDriver": string("How it makes control groups.", enum=["cgroupfs", "systemd"]),
+        "name*": string("Name of the container runtime: containerd.", at_least=1),
+        "cgroupDriver": string("Driver for control groups.", enum=["cgroupfs", "systemd"]),
         "containerd": struct(
             "Settings of containerd; not for the purpose provision.",
             {
-                "registries": array("Where images are pulled from.", _REGISTRY),
+                "registries": array("Registries to pull images from.", _REGISTRY),
                 "sandboxImage*": string("Image of the container that holds the namespaces of a Pod."),
                 "plugins": array(
                     "Changes of plugins' settings.",
                     struct(
                         "A change.",
                         {
-                            "op": string("What is done with the values. Add, if not given.", enum=["add", "remove"]),
-                            "path*": strings("Where in the settings."),
-                            "values": anything("What is added there."),
+                            "op": string("Operation on the values. Default: add.", enum=["add", "remove"]),
+                            "path*": strings("Path in the settings."),
+                            "values": anything("Values of the operation."),
                         },
                     ),
                 ),
@@ -115,7 +118,7 @@ _CRI_CONFIG = struct(
 )
 
 _RESERVED = struct(
-    "What is kept from Pods.",
+    "Resources reserved for the system.",
     {
         "cpu": quantity("Amount of CPU."),
         "memory": quantity("Amount of memory."),
@@ -126,19 +129,19 @@ _RESERVED = struct(
 
 
 def _rotation(description: str) -> Schema:
-    return struct(description, {"lastInitiationTime": time("When it was started last.")})
+    return struct(description, {"lastInitiationTime": time("Time of the last start of the rotation.")})
 
 
 _IN_PLACE_UPDATES = struct(
-    "What nodes are updated to without being replaced.",
+    "Desired state of an in-place update of nodes.",
     {
         "operatingSystemVersion*": string("Version of the operating system."),
         "kubelet*": struct(
             "Version and settings of the kubelet.",
             {
-                "version*": string("Its version."),
-                "cpuManagerPolicy": string("How Pods get CPUs."),
-                "evictionHard": signals("Below which Pods are evicted at once.", "Available", string),
+                "version*": string("Version of the kubelet."),
+                "cpuManagerPolicy": string("Policy for the assignment of CPUs to Pods."),
+                "evictionHard": signals("Thresholds of immediate eviction of Pods.", "Available", string),
                 "kubeReserved": _RESERVED,
                 "systemReserved": _RESERVED,
             },
@@ -146,8 +149,8 @@ _IN_PLACE_UPDATES = struct(
         "credentialsRotation": struct(
             "Rotations that nodes have to follow.",
             {
-                "certificateAuthorities": _rotation("Of the certificate authorities."),
-                "serviceAccountKey": _rotation("Of the key that signs tokens."),
+                "certificateAuthorities": _rotation("Rotation of the certificate authorities."),
+                "serviceAccountKey": _rotation("Rotation of the key that signs tokens."),
             },
         ),
     },
@@ -155,7 +158,7 @@ _IN_PLACE_UPDATES = struct(
 
 OPERATING_SYSTEM_CONFIG = definition(
     OPERATING_SYSTEM_CONFIGS,
-    "What is written and started on the nodes of a worker pool.",
+    "Files and units for the nodes of a worker pool.",
     spec={
         "criConfig": _CRI_CONFIG,
         "purpose*": string(
@@ -174,11 +177,11 @@ OPERATING_SYSTEM_CONFIG = definition(
         "extensionUnits": array("Units that the extension adds.", _UNIT),
         "extensionFiles": array("Files that the extension adds.", _FILE),
         "inPlaceUpdates": struct(
-            "How nodes are updated.",
+            "In-place updates of nodes.",
             {
                 "osUpdate": struct(
-                    "How their operating system is.",
-                    {"command*": string("Path of the program."), "args": strings("Its arguments.")},
+                    "Update of the operating system.",
+                    {"command*": string("Path of the program."), "args": strings("Arguments of the program.")},
                 )
             },
         ),

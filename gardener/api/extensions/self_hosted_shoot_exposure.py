@@ -8,7 +8,9 @@ from gardener.api.extensions import SELF_HOSTED_SHOOT_EXPOSURES
 from gardener.api.extensions.common import definition
 from gardener.api.schema import array, integer, string, struct
 
-_ADDRESS = struct("An address.", {"type*": string("Its type, such as InternalIP."), "address*": string("The address.")})
+_ADDRESS = struct(
+    "An address.", {"type*": string("Type of the address, such as InternalIP."), "address*": string("The address.")}
+)
 
 SELF_HOSTED_SHOOT_EXPOSURE = definition(
     SELF_HOSTED_SHOOT_EXPOSURES,
@@ -17,12 +19,12 @@ SELF_HOSTED_SHOOT_EXPOSURE = definition(
         "credentialsRef": struct(
             "Secret with the credentials for the infrastructure.",
             {
-                "kind": string("Its kind."),
-                "namespace": string("Its namespace."),
-                "name": string("Its name."),
-                "uid": string("Its uid, where this very object is meant."),
+                "kind": string("Kind of the object."),
+                "namespace": string("Namespace of the object."),
+                "name": string("Name of the object."),
+                "uid": string("UID of the object, to select exactly this one."),
                 "apiVersion": string("Group and version of its kind: v1."),
-                "resourceVersion": string("Its version, where one is meant."),
+                "resourceVersion": string("Resource version of the object, to select exactly this one."),
                 "fieldPath": string("The part of it that is meant."),
             },
         ),
@@ -31,7 +33,10 @@ SELF_HOSTED_SHOOT_EXPOSURE = definition(
             "Nodes that the API server runs on.",
             struct(
                 "A node.",
-                {"nodeName*": string("Its name.", at_least=1), "addresses": array("Its addresses.", _ADDRESS)},
+                {
+                    "nodeName*": string("Name of the node.", at_least=1),
+                    "addresses": array("Addresses of the node.", _ADDRESS),
+                },
             ),
             at_least=1,
         ),

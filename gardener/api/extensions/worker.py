@@ -34,10 +34,10 @@ from gardener.api.schema import (
 _TAINT = struct(
     "A taint.",
     {
-        "key*": string("Its key.", at_least=1),
-        "value": string("Its value."),
+        "key*": string("Key of the taint.", at_least=1),
+        "value": string("Value of the taint."),
         "effect*": string("NoSchedule, PreferNoSchedule or NoExecute."),
-        "timeAdded": time("When it was added."),
+        "timeAdded": time("Time at which the taint was added."),
     },
 )
 
@@ -47,10 +47,10 @@ def _volume(description: str, name: str) -> Schema:
     return struct(
         description,
         {
-            name: string("Its name."),
-            "type": string("Its type."),
-            "size*": string("Its size: a number and a unit, such as 50Gi."),
-            "encrypted": boolean("Whether it is encrypted."),
+            name: string("Name of the volume."),
+            "type": string("Type of the volume."),
+            "size*": string("Size of the volume: a number and a unit, such as 50Gi."),
+            "encrypted": boolean("Whether the volume is encrypted."),
         },
     )
 
@@ -58,12 +58,14 @@ def _volume(description: str, name: str) -> Schema:
 _MACHINE_CONTROLLER_MANAGER = struct(
     "Settings of the machine-controller-manager for the pool.",
     {
-        "machineDrainTimeout": duration("How long a node may be drained before its machine is deleted all the same."),
-        "machineHealthTimeout": duration("How long a machine may be unhealthy before it is replaced."),
-        "machineCreationTimeout": duration("How long a machine may take to become a node before it is replaced."),
-        "maxEvictRetries": integer("How often the eviction of a Pod is tried."),
+        "machineDrainTimeout": duration("Timeout of draining a node; its machine is deleted afterwards."),
+        "machineHealthTimeout": duration(
+            "Maximum time for which a machine may be unhealthy; it is replaced afterwards."
+        ),
+        "machineCreationTimeout": duration("Maximum time for a machine to become a node; it is replaced afterwards."),
+        "maxEvictRetries": integer("Maximum number of attempts to evict a Pod."),
         "nodeConditions": strings("Conditions of a node which, when true, make its machine unhealthy."),
-        "inPlaceUpdateTimeout": duration("How long an update without replacement may take."),
+        "inPlaceUpdateTimeout": duration("Timeout of an in-place update."),
         "disableHealthTimeout": boolean("Whether unhealthy machines are kept."),
     },
 )
@@ -72,10 +74,10 @@ _AUTOSCALER = struct(
     "Settings of the cluster autoscaler for the pool.",
     {
         "scaleDownUtilizationThreshold": string("Share of requested resources below which a node is unneeded."),
-        "scaleDownGpuUtilizationThreshold": string("The same of GPUs."),
-        "scaleDownUnneededTime": duration("How long a node must have been unneeded before it is removed."),
-        "scaleDownUnreadyTime": duration("How long a node must have been unready before it is removed."),
-        "maxNodeProvisionTime": duration("How long a new machine may take to become a node."),
+        "scaleDownGpuUtilizationThreshold": string("Share of requested GPUs below which a node is unneeded."),
+        "scaleDownUnneededTime": duration("Time for which a node is unneeded before it is removed."),
+        "scaleDownUnreadyTime": duration("Time for which a node is unready before it is removed."),
+        "maxNodeProvisionTime": duration("Maximum time for a new machine to become a node."),
     },
 )
 
@@ -86,17 +88,20 @@ _POOL = struct(
     {
         "machineType*": string("Type of the machines.", at_least=1),
         "maximum*": integer("Machines at most."),
-        "maxSurge*": number_or_percentage("Machines above the wanted number while the pool is rolled."),
-        "maxUnavailable*": number_or_percentage("Machines below the wanted number while the pool is rolled."),
+        "maxSurge*": number_or_percentage("Machines above the desired number while the pool is rolled."),
+        "maxUnavailable*": number_or_percentage("Machines below the desired number while the pool is rolled."),
         "annotations": string_map("Annotations of the nodes."),
         "labels": string_map("Labels of the nodes."),
         "taints": array("Taints of the nodes.", _TAINT),
         "machineImage": struct(
-            "Their operating system.",
-            {"name*": string("Name of the image.", at_least=1), "version*": string("Its version.", at_least=1)},
+            "Operating system of the machines.",
+            {
+                "name*": string("Name of the image.", at_least=1),
+                "version*": string("Version of the image.", at_least=1),
+            },
         ),
         "minimum*": integer("Machines at least."),
-        "name*": string("Its name.", at_least=1),
+        "name*": string("Name of the pool.", at_least=1),
         "nodeAgentSecretName": string("Name of the Secret for gardener-node-agent: another one makes the pool roll."),
         "providerConfig": raw("Settings of the pool that the extension knows."),
         "userDataSecretRef": struct(
@@ -114,7 +119,7 @@ _POOL = struct(
         "machineControllerManager": _MACHINE_CONTROLLER_MANAGER,
         "kubernetesVersion": string("Version of Kubernetes on the nodes."),
         "nodeTemplate": struct(
-            "What a node has, for scaling from zero.",
+            "Resources of a node, for scaling from zero.",
             {
                 "capacity*": mapping("Amounts by resource.", _CAPACITY),
                 "virtualCapacity": mapping("Amounts of resources that only scaling knows.", _CAPACITY),
@@ -123,8 +128,8 @@ _POOL = struct(
         "architecture": string("Architecture of their CPUs.", enum=["amd64", "arm64"]),
         "clusterAutoscaler": _AUTOSCALER,
         "priority": integer("Pools with a higher one are scaled first."),
-        "updateStrategy": string("How machines are updated: AutoRollingUpdate, AutoInPlaceUpdate, ..."),
-        "userData": base64("What a machine gets, in place of a Secret; former releases wrote it. Base64."),
+        "updateStrategy": string("Update strategy of machines: AutoRollingUpdate, AutoInPlaceUpdate, ..."),
+        "userData": base64("User data of a machine, in place of a Secret; earlier releases wrote it. Base64."),
         "kubeletConfig": raw("Settings of the kubelet, as the Shoot has them."),
     },
 )
@@ -141,21 +146,21 @@ WORKER = definition(
     },
     status={
         "machineDeployments": array(
-            "What the machines of a pool and zone are made from.",
+            "MachineDeployments, one for each pool and zone.",
             struct(
                 "A MachineDeployment.",
                 {
-                    "name*": string("Its name."),
+                    "name*": string("Name of the MachineDeployment."),
                     "minimum*": integer("Machines at least."),
                     "maximum*": integer("Machines at most."),
-                    "priority": integer("Those with a higher one are scaled first."),
+                    "priority": integer("Priority; MachineDeployments with a higher one are scaled first."),
                 },
             ),
         ),
-        "machineDeploymentsLastUpdateTime": time("When `machineDeployments` changed the last time."),
+        "machineDeploymentsLastUpdateTime": time("Time of the last change of `machineDeployments`."),
         "inPlaceUpdates": struct(
             "Updates without replacement.",
-            {"workerPoolToHashMap": string_map("For each pool, a hash of what its nodes are updated to.")},
+            {"workerPoolToHashMap": string_map("Hash of the desired in-place update by pool.")},
         ),
     },
     columns=(REGION_COLUMN,),

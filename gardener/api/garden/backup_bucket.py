@@ -19,11 +19,14 @@ BACKUP_BUCKET = Definition(
     description="A bucket of an object store with backups of etcd. gardenlet makes one for its Seed.",
     fields={
         "spec*": struct(
-            "Which bucket it is, and with which credentials it is made.",
+            "Desired bucket and credentials.",
             {
                 "provider*": struct(
                     "The object store. Immutable.",
-                    {"type*": provider_type("Its type."), "region*": string("Its region.", at_least=1, at_most=128)},
+                    {
+                        "type*": provider_type("Type of the object store."),
+                        "region*": string("Region of the object store.", at_least=1, at_most=128),
+                    },
                 ),
                 "providerConfig": raw("Settings that the provider's extension knows."),
                 "secretRef*": secret_reference("Secret with its credentials."),
@@ -32,9 +35,9 @@ BACKUP_BUCKET = Definition(
             rules=[immutable("provider"), immutable("seedName")],
         ),
         "status": struct(
-            "What gardenlet reports.",
+            "State that gardenlet reports.",
             {
-                "providerStatus": raw("What the provider's extension reports."),
+                "providerStatus": raw("State that the provider's extension reports."),
                 "lastOperation": LAST_OPERATION,
                 "lastError": LAST_ERROR,
                 "observedGeneration": OBSERVED_GENERATION,

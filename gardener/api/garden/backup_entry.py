@@ -10,14 +10,14 @@ BACKUP_ENTRY = Definition(
     description="The part of a BackupBucket with the backups of one Shoot, whose technical ID and uid are its name.",
     fields={
         "spec*": struct(
-            "Where the backups are.",
+            "Location of the backups.",
             {
                 "bucketName*": name("Name of the BackupBucket that it is in."),
                 "seedName": name("Seed that the Shoot is on."),
             },
         ),
         "status": struct(
-            "What gardenlet reports.",
+            "State that gardenlet reports.",
             {
                 "lastOperation": LAST_OPERATION,
                 "lastError": LAST_ERROR,
@@ -25,7 +25,7 @@ BACKUP_ENTRY = Definition(
                 "seedName": string(
                     "Seed that makes the backups now. Differs from the spec while the Shoot moves.", at_most=253
                 ),
-                "migrationStartTime": time("When the move to another Seed began."),
+                "migrationStartTime": time("Time at which the migration to another Seed began."),
             },
         ),
     },

@@ -12,16 +12,18 @@ BASTION = Definition(
     name=DNS_LABEL,
     fields={
         "spec*": struct(
-            "Who may reach what.",
+            "Shoot, public key and allowed sources.",
             {
-                "shootRef*": struct("The Shoot, in the same namespace. Immutable.", {"name*": name("Its name.")}),
+                "shootRef*": struct(
+                    "The Shoot, in the same namespace. Immutable.", {"name*": name("Name of the Shoot.")}
+                ),
                 "sshPublicKey*": string(
                     "Public key of the user, as a line of OpenSSH's authorized_keys. Immutable.",
                     at_least=1,
                     at_most=16384,
                 ),
                 "ingress*": array(
-                    "Where connections may come from.",
+                    "Sources of allowed connections.",
                     struct(
                         "A range of addresses.",
                         {
@@ -45,15 +47,15 @@ BASTION = Definition(
             rules=[immutable("shootRef"), immutable("sshPublicKey")],
         ),
         "status": struct(
-            "What the controllers report.",
+            "State that the controllers report.",
             {
                 "ingress": struct(
-                    "Where the machine is reached.",
-                    {"ip": string("Its address."), "hostname": string("Its name, where it has no fixed address.")},
+                    "Address of the machine.",
+                    {"ip": string("IP address."), "hostname": string("Host name, if there is no fixed IP address.")},
                 ),
-                "conditions": conditions("How the machine is: BastionReady."),
+                "conditions": conditions("Conditions of the machine: BastionReady."),
                 "lastHeartbeatTimestamp": time("The last heartbeat. Cannot be in the future."),
-                "expirationTimestamp": time("When the machine is removed: an hour after the last heartbeat."),
+                "expirationTimestamp": time("Time at which the machine is removed: an hour after the last heartbeat."),
                 "observedGeneration": OBSERVED_GENERATION,
             },
         ),

@@ -21,8 +21,8 @@ MOST_VERSIONS = 1024
 MOST_OF_A_KIND = 2048
 
 _EXPIRATION = time(
-    "When the version expires: from then on no new Shoot may use it, and those that do are updated in their"
-    " maintenance time window. Never, if not given."
+    "Expiration of the version: afterwards new Shoots cannot use it, and existing ones are updated "
+    "in their maintenance time window. Never, if not given."
 )
 _CLASSIFICATION = string(
     "preview: to be tried out. supported: for all; one for each minor version. deprecated: no longer the best choice."
@@ -34,7 +34,7 @@ _ARCHITECTURE_NAMES = ["amd64", "arm64"]
 MACHINE_TYPE = struct(
     "A machine type.",
     {
-        "name*": string("Its name on the infrastructure.", at_least=1, at_most=128),
+        "name*": string("Name of the machine type on the infrastructure.", at_least=1, at_most=128),
         "cpu*": quantity("CPU of a machine; cores."),
         "gpu*": quantity("Number of GPUs."),
         "memory*": quantity("Memory of a machine; bytes, such as 8Gi."),
@@ -42,11 +42,11 @@ MACHINE_TYPE = struct(
             "The root volume that machines of this type have in any case.",
             {
                 "class*": string(
-                    "Its class: standard, premium, or another; quotas count by it.", at_least=1, at_most=128
+                    "Class of the storage: standard, premium, or another; quotas count by it.", at_least=1, at_most=128
                 ),
-                "type*": string("Its type on the infrastructure.", at_least=1, at_most=128),
-                "size": quantity("Its size; bytes. Not together with minSize."),
-                "minSize": quantity("Its size at least; bytes."),
+                "type*": string("Type of the storage on the infrastructure.", at_least=1, at_most=128),
+                "size": quantity("Size of the storage; bytes. Not together with minSize."),
+                "minSize": quantity("Minimum size of the storage; bytes."),
             },
             rules=[rule("has(self.size) != has(self.minSize)", "must have either size or minSize")],
         ),
@@ -58,8 +58,10 @@ MACHINE_TYPE = struct(
 VOLUME_TYPE = struct(
     "A volume type.",
     {
-        "name*": string("Its name on the infrastructure.", at_least=1, at_most=128),
-        "class*": string("Its class: standard, premium, or another; quotas count by it.", at_least=1, at_most=128),
+        "name*": string("Name of the volume type on the infrastructure.", at_least=1, at_most=128),
+        "class*": string(
+            "Class of the volume type: standard, premium, or another; quotas count by it.", at_least=1, at_most=128
+        ),
         "usable": boolean("Whether new pools may have such volumes. Default: true.", default=True),
         "minSize": quantity("Size of a volume at least; bytes."),
     },
@@ -85,10 +87,13 @@ _IMAGE_VERSION = struct(
             struct(
                 "A container runtime.",
                 {
-                    "name*": string("Its name: containerd.", enum=["containerd"]),
+                    "name*": string("Name of the container runtime: containerd.", enum=["containerd"]),
                     "containerRuntimes": array(
                         "Further runtimes that work with it.",
-                        struct("A further runtime.", {"type*": string("Its type.", at_least=1, at_most=63)}),
+                        struct(
+                            "A further runtime.",
+                            {"type*": string("Type of the container runtime.", at_least=1, at_most=63)},
+                        ),
                         at_most=32,
                     ),
                 },
@@ -112,14 +117,14 @@ _IMAGE_VERSION = struct(
 MACHINE_IMAGE = struct(
     "A machine image.",
     {
-        "name*": string("Its name.", at_least=1, at_most=128),
+        "name*": string("Name of the machine image.", at_least=1, at_most=128),
         "updateStrategy": string(
-            "How far automatic updates go: patch (within a minor version), minor (within a major version), major (to"
-            " the newest). Default: major.",
+            "Extent of automatic updates: patch (within a minor version), minor (within a major version), "
+            "major (to the newest). Default: major.",
             enum=["patch", "minor", "major"],
             default="major",
         ),
-        "versions*": array("Its versions.", _IMAGE_VERSION, key="version", at_least=1, at_most=MOST_VERSIONS),
+        "versions*": array("Versions of the image.", _IMAGE_VERSION, key="version", at_least=1, at_most=MOST_VERSIONS),
     },
 )
 
@@ -128,13 +133,13 @@ KUBERNETES_VERSION, IMAGE_VERSION = _VERSION, _IMAGE_VERSION
 REGION = struct(
     "A region.",
     {
-        "name*": string("Its name on the infrastructure.", at_least=1, at_most=128),
+        "name*": string("Name of the region on the infrastructure.", at_least=1, at_most=128),
         "zones": array(
-            "Its zones.",
+            "Zones of the region.",
             struct(
                 "A zone.",
                 {
-                    "name*": string("Its name on the infrastructure.", at_least=1, at_most=128),
+                    "name*": string("Name of the zone on the infrastructure.", at_least=1, at_most=128),
                     "unavailableMachineTypes": strings("Machine types that are not there.", at_most=MOST_OF_A_KIND),
                     "unavailableVolumeTypes": strings("Volume types that are not there.", at_most=MOST_OF_A_KIND),
                 },
@@ -148,11 +153,11 @@ REGION = struct(
 
 
 def volume_types() -> Schema:
-    return array("Which volume types Shoots may use.", VOLUME_TYPE, key="name", at_most=MOST_OF_A_KIND)
+    return array("Volume types that Shoots may use.", VOLUME_TYPE, key="name", at_most=MOST_OF_A_KIND)
 
 
 SPEC = struct(
-    "What an infrastructure offers to Shoots.",
+    "Offer of an infrastructure to Shoots.",
     {
         "type*": provider_type("Type of the infrastructure."),
         "caBundle": string("Certificates (PEM) that all nodes trust."),
@@ -164,24 +169,24 @@ SPEC = struct(
             " infrastructure."
         ),
         "bastion": struct(
-            "Which machines Bastions run on.",
+            "Machines of Bastions.",
             {
                 "machineImage": struct(
-                    "Their image. Default is the newest one that is there for the machine type.",
+                    "Image of the machines. Default is the newest one that exists for the machine type.",
                     {
                         "name*": string("One of the machine images.", at_least=1, at_most=128),
-                        "version": string("Its version. Default is the newest.", at_most=128),
+                        "version": string("Version of the image. Default is the newest.", at_most=128),
                     },
                 ),
                 "machineType": struct(
-                    "Their machine type. Default is the smallest.",
+                    "Machine type. Default is the smallest.",
                     {"name*": string("One of the machine types.", at_least=1, at_most=128)},
                 ),
             },
             rules=[rule("has(self.machineType) || has(self.machineImage)", "needs a machine type or a machine image")],
         ),
         "kubernetes*": struct(
-            "Which versions of Kubernetes Shoots may have.",
+            "Versions of Kubernetes that Shoots may use.",
             {
                 "versions*": array(
                     "Versions that Shoots may have. The highest may not expire.",
@@ -193,20 +198,20 @@ SPEC = struct(
             },
         ),
         "machineImages*": array(
-            "Which machine images Shoots may use.", MACHINE_IMAGE, key="name", at_least=1, at_most=256
+            "Machine images that Shoots may use.", MACHINE_IMAGE, key="name", at_least=1, at_most=256
         ),
         "machineTypes*": array(
-            "Which machine types Shoots may use.", MACHINE_TYPE, key="name", at_least=1, at_most=MOST_OF_A_KIND
+            "Machine types that Shoots may use.", MACHINE_TYPE, key="name", at_least=1, at_most=MOST_OF_A_KIND
         ),
         "volumeTypes": volume_types(),
-        "regions*": array("Which regions Shoots may run in.", REGION, key="name", at_least=1, at_most=256),
+        "regions*": array("Regions that Shoots may use.", REGION, key="name", at_least=1, at_most=256),
     },
 )
 
 CLOUD_PROFILE = Definition(
     resource=CLOUD_PROFILES,
-    description="What an infrastructure offers: versions of Kubernetes, machine images, machine types, volume types,"
-    " regions. Shoots choose from it.",
+    description="Offer of an infrastructure: versions of Kubernetes, machine images, machine types, volume "
+    "types, regions. Shoots choose from it.",
     fields={"spec*": SPEC},
     columns=(Column("Provider", ".spec.type"), AGE),
 )

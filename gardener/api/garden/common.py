@@ -40,10 +40,10 @@ CONDITION = struct(
             " for less time than the threshold that is set for it.",
             enum=["True", "False", "Unknown", "Progressing"],
         ),
-        "lastTransitionTime*": time("When `status` changed the last time."),
-        "lastUpdateTime*": time("When `reason`, `message` or `codes` changed the last time."),
+        "lastTransitionTime*": time("Time of the last change of `status`."),
+        "lastUpdateTime*": time("Time of the last change of `reason`, `message` or `codes`."),
         "reason*": string("One word in camel case for why the status is what it is."),
-        "message*": string("The same for people: what was found, and what is wrong with it."),
+        "message*": string("Human-readable details of the status and, if there is a problem, of its cause."),
         "codes": _CODES,
     },
 )
@@ -58,19 +58,19 @@ def conditions(description: str) -> Schema:
 LAST_ERROR = struct(
     "An error that happened in the last operation.",
     {
-        "description*": string("What went wrong, for people."),
+        "description*": string("Human-readable description of the error."),
         "taskID": string("Step of the operation in which it happened, where the operation has steps."),
         "codes": _CODES,
-        "lastUpdateTime": time("When the error was seen last."),
+        "lastUpdateTime": time("Time of the last observation of the error."),
     },
 )
 
 LAST_OPERATION = struct(
-    "What the controllers did last with this object, or are doing.",
+    "Last operation of the controllers on this object.",
     {
-        "description*": string("What is being done, or how it ended, for people."),
-        "lastUpdateTime*": time("When anything of this changed the last time."),
-        "progress*": integer("How much of the operation is done; percent.", at_least=0, at_most=100),
+        "description*": string("Human-readable description of the progress or result."),
+        "lastUpdateTime*": time("Time of the last update of the operation."),
+        "progress*": integer("Progress of the operation; percent.", at_least=0, at_most=100),
         "state*": string(
             "Processing: in work. Succeeded: done. Error: failed, and tried again. Failed: given up; it needs a"
             " change of the object, or the operation `retry`. Pending: waits for something else. Aborted: ended"
@@ -78,8 +78,8 @@ LAST_OPERATION = struct(
             enum=["Processing", "Succeeded", "Error", "Failed", "Pending", "Aborted"],
         ),
         "type*": string(
-            "What it is about: Create, Reconcile (a later change), Delete, Migrate (leaving a seed), Restore (on"
-            " another seed).",
+            "Type of the operation: Create, Reconcile (a later change), Delete, Migrate (leaving a seed), "
+            "Restore (on another seed).",
             enum=["Create", "Reconcile", "Delete", "Migrate", "Restore"],
         ),
     },
@@ -89,8 +89,8 @@ GARDENER = struct(
     "The program that worked on this object last.",
     {
         "id*": string("Unique name of the process: its container, for example."),
-        "name*": string("Its host: the name of the Pod, for example."),
-        "version*": string("Its release, such as v1.104.0."),
+        "name*": string("Host of the program: the name of the Pod, for example."),
+        "version*": string("Release of the program, such as v1.104.0."),
     },
 )
 
@@ -120,13 +120,11 @@ OBJECT_REFERENCE = struct(
     "An object of Kubernetes.",
     {
         "apiVersion": string("Group and version of its kind, `v1` for a Secret.", at_most=317),
-        "kind": string("Its kind.", at_most=63),
-        "namespace": string("Its namespace; empty where the kind has none.", at_most=63),
-        "name": string("Its name.", at_most=LONGEST_NAME),
-        "uid": string(
-            "Its uid, where this very object is meant and not one that has the same name later.", at_most=128
-        ),
-        "resourceVersion": string("Its version, where one is meant.", at_most=128),
+        "kind": string("Kind of the object.", at_most=63),
+        "namespace": string("Namespace of the object; empty if the kind has none.", at_most=63),
+        "name": string("Name of the object.", at_most=LONGEST_NAME),
+        "uid": string("UID of the object, to exclude a later one of the same name.", at_most=128),
+        "resourceVersion": string("Resource version of the object, to select exactly this one.", at_most=128),
         "fieldPath": string("The part of the object that is meant, such as `spec.containers[0]`.", at_most=1024),
     },
 )
@@ -150,8 +148,8 @@ NAMED_RESOURCE_REFERENCE = struct(
             "The object, in the namespace of the Shoot.",
             {
                 "apiVersion": string("Group and version of its kind: v1.", enum=["v1"]),
-                "kind*": string("Its kind.", enum=["ConfigMap", "Secret"]),
-                "name*": string("Its name.", at_least=1),
+                "kind*": string("Kind of the object.", enum=["ConfigMap", "Secret"]),
+                "name*": string("Name of the object.", at_least=1),
             },
         ),
     },
@@ -186,7 +184,8 @@ _EXPRESSION = struct(
     {
         "key*": string("The key of the label that the selector applies to.", at_most=LONGEST_LABEL),
         "operator*": string(
-            "In, NotIn (the value is, is not one of `values`), Exists or DoesNotExist (there is, is not such a label)."
+            "Operator: In, NotIn (the value is, is not one of `values`), Exists or DoesNotExist (the label "
+            "exists, does not exist)."
         ),
         "values": array(
             "Values for In and NotIn; empty for the other operators.",

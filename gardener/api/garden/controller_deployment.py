@@ -5,7 +5,7 @@ from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from gardener.api.garden.common import DNS_LABEL, OCI_REPOSITORY
 from gardener.api.schema import anything, base64, but, exactly_one, raw, string, struct
 
-_DESCRIPTION = "How an extension is installed in Seeds: a Helm chart. A ControllerRegistration names it."
+_DESCRIPTION = "Installation of an extension in Seeds: a Helm chart. A ControllerRegistration refers to it."
 
 CONTROLLER_DEPLOYMENT = Definition(
     resource=CONTROLLER_DEPLOYMENTS,
@@ -19,7 +19,7 @@ CONTROLLER_DEPLOYMENT = Definition(
                 "values": anything("Values for the chart, any JSON."),
                 "ociRepository": but(
                     OCI_REPOSITORY,
-                    "Where a registry has the chart: `ref` alone, or `repository` with `tag` or `digest`.",
+                    "Location of the chart in a registry: `ref` alone, or `repository` with `tag` or `digest`.",
                 ),
             },
             rules=[exactly_one(("rawChart", "ociRepository"), "must provide either rawChart or ociRepository")],
@@ -31,8 +31,10 @@ CONTROLLER_DEPLOYMENT = Definition(
             name="v1beta1",
             description=f"{_DESCRIPTION} Use v1.",
             fields={
-                "type*": string("How it is installed: helm, or something that another tool knows."),
-                "providerConfig": raw("For helm: chart (base64) or ociRepository, and values."),
+                "type*": string("Type of the installation: helm, or a type of another tool."),
+                "providerConfig": raw(
+                    "Settings of the installation. For helm: chart (base64) or ociRepository, and values."
+                ),
             },
             columns=(AGE,),
         ),

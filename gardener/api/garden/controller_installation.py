@@ -22,7 +22,7 @@ CONTROLLER_INSTALLATION = Definition(
     "installs it.",
     fields={
         "spec*": struct(
-            "What is installed, and where.",
+            "Extension to install, and its Seed.",
             {
                 "registrationRef*": _reference(
                     "The ControllerRegistration. Its name is immutable.", "ControllerRegistration"
@@ -32,10 +32,12 @@ CONTROLLER_INSTALLATION = Definition(
             },
         ),
         "status": struct(
-            "What gardenlet reports.",
+            "State that gardenlet reports.",
             {
-                "conditions": conditions("How the installation is: Valid, Installed, Healthy, Progressing, Required."),
-                "providerStatus": raw("What the extension reports."),
+                "conditions": conditions(
+                    "Conditions of the installation: Valid, Installed, Healthy, Progressing, Required."
+                ),
+                "providerStatus": raw("State that the extension reports."),
             },
         ),
     },

@@ -27,20 +27,21 @@ _RESOURCE = struct(
             " false there."
         ),
         "reconcileTimeout": duration(
-            "How long the extension may take; for kind Extension only. The webhooks fill in 3m there."
+            "Timeout of the extension; for kind Extension only. The webhooks fill in 3m there."
         ),
         "lifecycle": struct(
-            "When the extension works, relative to the API server of the Shoot; for kind Extension only.",
+            "Order of the extension's work relative to the API server of the Shoot; for kind Extension only.",
             {
                 "reconcile": string(
-                    "When the Shoot is made or changed. The webhooks fill in AfterKubeAPIServer.",
+                    "Order for creation and changes of the Shoot. The webhooks fill in AfterKubeAPIServer.",
                     enum=[_AFTER, _AFTER_WORKER, _BEFORE],
                 ),
                 "delete": string(
-                    "When the Shoot is deleted. The webhooks fill in BeforeKubeAPIServer.", enum=[_AFTER, _BEFORE]
+                    "Order for deletion of the Shoot. The webhooks fill in BeforeKubeAPIServer.", enum=[_AFTER, _BEFORE]
                 ),
                 "migrate": string(
-                    "When the Shoot leaves its Seed. The webhooks fill in BeforeKubeAPIServer.", enum=[_AFTER, _BEFORE]
+                    "Order for migration of the Shoot away from its Seed. The webhooks fill in BeforeKubeAPIServer.",
+                    enum=[_AFTER, _BEFORE],
                 ),
             },
         ),
@@ -58,13 +59,15 @@ _RESOURCE = struct(
 )
 
 _SPEC = struct(
-    "Which kinds and types of extension objects the extension takes care of, and how it is deployed.",
+    "Kinds and types of extension objects that the extension is responsible for, and its deployment.",
     {
         "resources": array(
-            "What the extension is responsible for. Kind and type together stand here once.", _RESOURCE, at_most=256
+            "Kinds and types that the extension is responsible for. Each pair of kind and type occurs once.",
+            _RESOURCE,
+            at_most=256,
         ),
         "deployment": struct(
-            "How it is installed.",
+            "Deployment of the extension.",
             {
                 "policy": string(
                     "OnDemand: in Seeds where something needs it. Always: in all Seeds. AlwaysExceptNoShoots: in"
@@ -76,8 +79,8 @@ _SPEC = struct(
                     "Labels of Seeds in which it may be installed. Not for extensions that are primary for anything."
                 ),
                 "deploymentRefs": array(
-                    "What is installed. Nothing, if empty: it is there by other ways.",
-                    struct("A ControllerDeployment.", {"name*": name("Its name.")}),
+                    "ControllerDeployments to install. If empty, the extension is deployed by other means.",
+                    struct("A ControllerDeployment.", {"name*": name("Name of the ControllerDeployment.")}),
                     at_most=1,
                 ),
             },

@@ -13,7 +13,7 @@ CREDENTIALS_BINDING = Definition(
     fields={
         "provider*": struct(
             "The infrastructure that the credentials are for. Immutable.",
-            {"type*": provider_type("Its type; exactly one.")},
+            {"type*": provider_type("Type of the provider; exactly one.")},
         ),
         "credentialsRef*": struct(
             "The credentials: a Secret (apiVersion v1) or a WorkloadIdentity (apiVersion"
@@ -22,9 +22,9 @@ CREDENTIALS_BINDING = Definition(
                 "apiVersion*": string(
                     "Group and version of its kind.", enum=["v1", "security.gardener.cloud/v1alpha1"]
                 ),
-                "kind*": string("Its kind.", enum=["Secret", "WorkloadIdentity"]),
-                "name*": name("Its name."),
-                "namespace": string("Its namespace. Default is that of the binding.", at_most=63),
+                "kind*": string("Kind of the credentials.", enum=["Secret", "WorkloadIdentity"]),
+                "name*": name("Name of the credentials."),
+                "namespace": string("Namespace of the credentials. Default is that of the binding.", at_most=63),
             },
             rules=[
                 rule(

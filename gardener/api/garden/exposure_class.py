@@ -18,7 +18,7 @@ EXPOSURE_CLASS = Definition(
             pattern=DNS_LABEL["pattern"],
         ),
         "scheduling": struct(
-            "What it means for the choice of a Seed. Immutable.",
+            "Effect of the class on the choice of a Seed. Immutable.",
             {
                 "seedSelector": seed_selector("Seeds that Shoots of the class may run on; added to the Shoot's own."),
                 "tolerations": tolerations("Taints of Seeds that do not matter; added to the Shoot's own."),

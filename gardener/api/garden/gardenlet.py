@@ -13,10 +13,10 @@ GARDENLET = Definition(
     name=DNS_LABEL,
     fields={
         "spec*": struct(
-            "How gardenlet is deployed and configured.",
+            "Deployment and configuration of gardenlet.",
             {
                 "deployment*": struct(
-                    "Its Deployment, and the chart for it.",
+                    "Deployment of gardenlet, and the chart for it.",
                     {
                         **deployment_fields(),
                         "helm*": struct(
@@ -33,7 +33,7 @@ GARDENLET = Definition(
                         ),
                         "imageVectorOverwrite": string("Images that gardenlet uses instead of its own; YAML."),
                         "componentImageVectorOverwrite": string(
-                            "The same for components that have images of their own; YAML."
+                            "Image vector for components that have images of their own; YAML."
                         ),
                     },
                 ),
@@ -41,14 +41,14 @@ GARDENLET = Definition(
                 "kubeconfigSecretRef": struct(
                     "Secret whose key `kubeconfig` leads to the cluster, for the first installation."
                     " gardener-operator uses it, and removes it afterwards.",
-                    {"name": name("Its name, in the same namespace.")},
+                    {"name": name("Name of the Secret, in the same namespace.")},
                 ),
             },
         ),
         "status": struct(
-            "What gardenlet reports.",
+            "State that gardenlet reports.",
             {
-                "conditions": conditions("How far it is: GardenletReconciled."),
+                "conditions": conditions("Conditions of the gardenlet: GardenletReconciled."),
                 "observedGeneration": OBSERVED_GENERATION,
             },
         ),

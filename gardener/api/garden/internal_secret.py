@@ -12,7 +12,7 @@ INTERNAL_SECRET = Definition(
         "immutable": boolean("Whether data can no longer be changed. True cannot be taken back."),
         "data": mapping("Values by key, base64.", base64("A value, base64.")),
         "stringData": string_map("Values by key as plain text, for writing only: the webhooks put them into data."),
-        "type": string("What the Secret is for. Immutable.", at_most=253),
+        "type": string("Type of the Secret. Immutable.", at_most=253),
     },
     rules=[
         immutable("type"),

@@ -23,10 +23,10 @@ from gardener.api.schema import (
 )
 
 _RESOURCES = struct(
-    "What gardenlet needs of its node.",
+    "Resources of gardenlet.",
     {
-        "requests": mapping("What is set aside, by name: cpu, memory.", quantity("The amount.")),
-        "limits": mapping("What it may use at most, by name: cpu, memory.", quantity("The amount.")),
+        "requests": mapping("Requested resources, by name: cpu, memory.", quantity("The amount.")),
+        "limits": mapping("Limits of resources, by name: cpu, memory.", quantity("The amount.")),
     },
 )
 
@@ -43,7 +43,7 @@ def deployment_fields() -> dict[str, Schema]:
                 "repository": string("Registry and repository of the image, without the tag.", at_least=1),
                 "tag": string("Tag of the image.", at_least=1),
                 "pullPolicy": string(
-                    "When it is pulled. The webhooks fill in Always for the tag `latest`, else IfNotPresent.",
+                    "Pull policy of the image. The webhooks fill in Always for the tag `latest`, else IfNotPresent.",
                     enum=["Always", "IfNotPresent", "Never"],
                 ),
             },
@@ -52,7 +52,7 @@ def deployment_fields() -> dict[str, Schema]:
         "podLabels": string_map("Labels of the Pods."),
         "podAnnotations": string_map("Annotations of the Pods."),
         "additionalVolumes": array("Volumes that the Pods of gardenlet have besides.", raw("A volume, as in a Pod.")),
-        "additionalVolumeMounts": array("Where further volumes are mounted.", raw("A mount, as in a container.")),
+        "additionalVolumeMounts": array("Mounts of additional volumes.", raw("A mount, as in a container.")),
         "env": array("Environment variables that gardenlet has besides.", raw("A variable, as in a container.")),
         "vpa": boolean("Whether a vertical autoscaler looks after the Pods."),
     }
@@ -75,10 +75,10 @@ CONFIG_API_VERSION, CONFIG_KIND = "gardenlet.config.gardener.cloud/v1alpha1", "G
 CONFIG_SCHEMA = struct(
     "The parts of a gardenlet's configuration that the garden reads. The API server does not know them.",
     {
-        "apiVersion*": string("Its version.", enum=[CONFIG_API_VERSION]),
-        "kind*": string("Its kind.", enum=[CONFIG_KIND]),
+        "apiVersion*": string("API version of the configuration.", enum=[CONFIG_API_VERSION]),
+        "kind*": string("Kind of the configuration.", enum=[CONFIG_KIND]),
         "gardenClientConnection": struct(
-            "How the garden is reached.",
+            "Connection to the garden.",
             {
                 "kubeconfig": string("Path of a kubeconfig."),
                 "bootstrapKubeconfig": raw("Secret with the kubeconfig for the first certificate."),
@@ -86,10 +86,10 @@ CONFIG_SCHEMA = struct(
             },
         ),
         "resources": struct(
-            "What the Seed has.",
+            "Resources of the Seed.",
             {
-                "capacity": mapping("What there is, by name: shoots.", quantity("The amount.")),
-                "reserved": mapping("What of it is not given away.", quantity("The amount.")),
+                "capacity": mapping("Capacity, by name: shoots.", quantity("The amount.")),
+                "reserved": mapping("Reserved part of the capacity.", quantity("The amount.")),
             },
         ),
         "seedConfig": _SEED_TEMPLATE,
@@ -99,11 +99,12 @@ CONFIG_SCHEMA = struct(
 _GARDENLET = struct(
     "The gardenlet in the cluster.",
     {
-        "deployment": struct("Its Deployment. Default: see its fields.", deployment_fields(), default={}),
+        "deployment": struct("Deployment of gardenlet. Default: see its fields.", deployment_fields(), default={}),
         "config": CONFIG,
         "bootstrap": string(
-            "How gardenlet gets its first certificate: by a BootstrapToken, by the token of a ServiceAccount, or"
-            " None: by the kubeconfig in its configuration. Immutable. Default: BootstrapToken.",
+            "Way in which gardenlet gets its first certificate: by a BootstrapToken, by the token of a "
+            "ServiceAccount, or None: by the kubeconfig in its configuration. Immutable. Default: "
+            "BootstrapToken.",
             enum=["BootstrapToken", "ServiceAccount", "None"],
             default="BootstrapToken",
         ),
@@ -128,7 +129,7 @@ RULES = (
 SPEC = struct(
     "The Shoot, and either the gardenlet in it, or the Seed without one.",
     {
-        "shoot*": struct("The Shoot, in the same namespace. Immutable.", {"name*": name("Its name.")}),
+        "shoot*": struct("The Shoot, in the same namespace. Immutable.", {"name*": name("Name of the Shoot.")}),
         "seedTemplate": but(
             _SEED_TEMPLATE,
             "The Seed, if its gardenlet is installed by other means. Missing fields about its "
@@ -147,9 +148,9 @@ MANAGED_SEED = Definition(
     fields={
         "spec*": SPEC,
         "status": struct(
-            "What gardenlet reports.",
+            "State that gardenlet reports.",
             {
-                "conditions": conditions("How far it is: ShootReconciled, SeedRegistered."),
+                "conditions": conditions("Conditions of the ManagedSeed: ShootReconciled, SeedRegistered."),
                 "observedGeneration": OBSERVED_GENERATION,
             },
         ),

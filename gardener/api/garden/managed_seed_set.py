@@ -44,7 +44,7 @@ _REASONS = (
 _SPEC = struct(
     "The replicas, and the templates that they are made from.",
     {
-        "replicas": integer("How many ManagedSeeds there are to be. Default: 1.", default=1, at_least=0),
+        "replicas": integer("Desired number of ManagedSeeds. Default: 1.", default=1, at_least=0),
         "selector*": label_selector(
             "Labels by which the set knows its Shoots and ManagedSeeds; all templates have them. Not empty. Immutable."
         ),
@@ -57,7 +57,7 @@ _SPEC = struct(
             {"metadata": template_metadata("Metadata of the Shoots."), "spec": template_spec()},
         ),
         "updateStrategy": struct(
-            "How a change of the templates reaches the replicas. Default: RollingUpdate.",
+            "Strategy for rolling out a change of the templates. Default: RollingUpdate.",
             {
                 "type": string(
                     "RollingUpdate: one after the other, from the highest number down. Default: RollingUpdate.",
@@ -103,7 +103,7 @@ def _count(description: str) -> Schema:
 
 
 _STATUS = struct(
-    "What the controllers report.",
+    "State that the controllers report.",
     {
         "observedGeneration": OBSERVED_GENERATION,
         "replicas": _count("Replicas that there are."),
@@ -111,18 +111,18 @@ _STATUS = struct(
         "currentReplicas": _count("Replicas made from `currentRevision`."),
         "updatedReplicas": _count("Replicas made from `updateRevision`."),
         "nextReplicaNumber": _count("Number of the replica that is made next. It never falls."),
-        "collisionCount": _count("How often the name of a new revision was taken. It never falls."),
+        "collisionCount": _count("Number of collisions of names of new revisions. It never decreases."),
         "currentRevision": string("Revision of the templates from which replicas were made before the update."),
         "updateRevision": string("Newest revision of the templates."),
-        "conditions": conditions("How the set is."),
+        "conditions": conditions("Conditions of the set."),
         "selector": string("The selector as text, for the subresource `scale`."),
         "pendingReplica": struct(
             "The replica that is being made, changed or removed; the others wait for it.",
             {
-                "name*": string("Its name: that of the set, and its number.", at_most=253),
-                "reason*": string("What it waits for.", enum=_REASONS),
+                "name*": string("Name of the replica: that of the set, and its number.", at_most=253),
+                "reason*": string("Reason for which the replica is pending.", enum=_REASONS),
                 "since*": time("Since when it waits."),
-                "retries": integer("How often a failed operation was tried again.", at_least=0),
+                "retries": integer("Number of retries of a failed operation.", at_least=0),
             },
         ),
     },

@@ -44,7 +44,7 @@ def _of_parent(description: str, schema: Schema, *fields: str) -> Schema:
 
 
 _SPEC = struct(
-    "What is different from the parent.",
+    "Differences from the parent.",
     {
         "parent*": with_fields(
             but(CLOUD_PROFILE_REFERENCE, "The CloudProfile that this one changes. Immutable."),
@@ -90,7 +90,7 @@ _SPEC = struct(
 )
 
 _STATUS = struct(
-    "What the controllers report.",
+    "State that the controllers report.",
     {
         "cloudProfileSpec": but(without_defaults(PROFILE), "The parent with the changes: what Shoots choose from."),
         "observedGeneration": OBSERVED_GENERATION,

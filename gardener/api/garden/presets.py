@@ -21,7 +21,7 @@ _SERVER = struct(
             "Certificates (PEM) of authorities that may have signed the certificate of the provider.", at_least=1
         ),
         "groupsClaim": string("Claim of the token with the groups of the user.", at_least=1),
-        "groupsPrefix": string("What is put before each group.", at_least=1),
+        "groupsPrefix": string("Prefix of each group.", at_least=1),
         "requiredClaims": mapping("Claims that a token must have, with the value of each.", _TEXT),
         "signingAlgs": array(
             "Algorithms of signatures that are accepted. Default: RS256.",
@@ -32,17 +32,17 @@ _SERVER = struct(
         "usernameClaim": string(
             "Claim of the token with the name of the user. Default: sub.", default="sub", at_least=1
         ),
-        "usernamePrefix": string("What is put before the name of the user.", at_least=1),
+        "usernamePrefix": string("Prefix of the user name.", at_least=1),
     },
 )
 
 _CLIENT = struct(
-    "What kubectl needs to get a token.",
+    "Settings with which kubectl gets a token.",
     {
         "secret": string("Secret of the client at the provider.", at_least=1),
         "extraConfig": {
             **mapping(
-                "More settings for kubectl's plugin, by name; not those that have a field or are secret.",
+                "Additional settings of kubectl's plugin, by name; not those that have a field or are secret.",
                 _TEXT,
                 at_most=64,
             ),
@@ -61,14 +61,14 @@ _CLIENT = struct(
 def _fields(**more: Schema) -> dict[str, Schema]:
     return {
         "spec*": struct(
-            "What new Shoots get.",
+            "Settings for new Shoots.",
             {
                 "server*": _SERVER,
                 "client": _CLIENT,
                 "shootSelector": label_selector("Labels of the Shoots. Default: all.", default={}),
                 **more,
                 "weight*": integer(
-                    "Among several presets that fit, the greatest weight wins, then the greatest name.",
+                    "Weight: among matching presets, the greatest weight wins, then the greatest name.",
                     at_least=1,
                     at_most=100,
                 ),

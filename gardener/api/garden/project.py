@@ -35,27 +35,28 @@ _MEMBER = struct(
             " are no roles.",
         ),
         "roles": strings(
-            "What the member may do. owner: all, including the deletion of the project. admin: Shoots, Secrets and"
-            " most else in the namespace. uam: manage members. serviceaccountmanager: manage ServiceAccounts. viewer:"
-            " read all but Secrets. extension:NAME: what ClusterRoles with that name add.",
+            "Roles of the member. owner: all, including the deletion of the project. admin: Shoots, Secrets "
+            "and most else in the namespace. uam: manage members. serviceaccountmanager: manage "
+            "ServiceAccounts. viewer: read all but Secrets. extension:NAME: permissions that ClusterRoles "
+            "with that name add.",
             at_most=64,
         ),
     },
 )
 
 _SPEC = struct(
-    "Who is in the project, and what it is for.",
+    "Members, purpose and settings of the project.",
     {
-        "createdBy": but(SUBJECT, "Who created the project; the API server knows. Immutable once set."),
-        "description": string("What the project is, for people.", at_least=1),
+        "createdBy": but(SUBJECT, "Creator of the project, as authenticated by the API server. Immutable once set."),
+        "description": string("Human-readable description of the project.", at_least=1),
         "owner": but(
             SUBJECT,
             "Whom to ask, and who may do everything. Always a member, too. Default: the first member with the role"
             " `owner`, else who created the project. Cannot be removed.",
         ),
-        "purpose": string("What the project is for, for people.", at_least=1),
+        "purpose": string("Human-readable purpose of the project.", at_least=1),
         "members": array(
-            "Who may do what in the project. A member stands in the list once; one of them has the role `owner`.",
+            "Members of the project and their roles. Each member occurs once; one of them has the role `owner`.",
             _MEMBER,
             at_most=1024,
         ),
@@ -66,7 +67,7 @@ _SPEC = struct(
             pattern=DNS_LABEL["pattern"],
         ),
         "tolerations": struct(
-            "Which tainted Seeds the Shoots of the project may use.",
+            "Tolerated taints: Shoots of the project may use Seeds with them.",
             {
                 "defaults": tolerations(
                     "Tolerations that every new Shoot of the project gets. Each must be allowed by the whitelist."
@@ -78,7 +79,7 @@ _SPEC = struct(
             },
         ),
         "dualApprovalForDeletion": array(
-            "What two people have to delete: one confirms, another deletes.",
+            "Objects whose deletion requires two people: one confirms, another deletes.",
             struct(
                 "Objects that two people have to delete.",
                 {
@@ -106,7 +107,7 @@ _SPEC = struct(
 )
 
 _STATUS = struct(
-    "What the controllers report.",
+    "State that the controllers report.",
     {
         "observedGeneration": OBSERVED_GENERATION,
         "phase": string(
@@ -115,8 +116,8 @@ _STATUS = struct(
             enum=["Pending", "Ready", "Failed", "Terminating"],
         ),
         "staleSinceTimestamp": time("Since when the project is not used: no Shoots, Secrets, or other activity."),
-        "staleAutoDeleteTimestamp": time("When the project is deleted because it is not used."),
-        "lastActivityTimestamp": time("When something in the project was used last."),
+        "staleAutoDeleteTimestamp": time("Time at which the project is deleted because it is unused."),
+        "lastActivityTimestamp": time("Time of the last activity in the project."),
     },
     rules=[not_removed("phase", "phase cannot be updated to an empty string")],
 )

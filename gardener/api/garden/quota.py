@@ -6,13 +6,13 @@ from gardener.api.garden.common import OBJECT_REFERENCE
 from gardener.api.schema import but, immutable, integer, mapping, quantity, rule, struct
 
 _SPEC = struct(
-    "How much Shoots may use together, and how long they may live.",
+    "Limits of resources and of the lifetime of Shoots.",
     {
         "scope*": but(
             OBJECT_REFERENCE,
-            "Which Shoots are counted together, by apiVersion and kind: all of the project"
-            " (core.gardener.cloud/v1beta1, Project), or all that use the same credentials, in whatever project (v1,"
-            " Secret; or security.gardener.cloud/v1alpha1, WorkloadIdentity). Immutable.",
+            "Scope: Shoots that are counted together, by apiVersion and kind: all of the project "
+            "(core.gardener.cloud/v1beta1, Project), or all that use the same credentials, in any project "
+            "(v1, Secret; or security.gardener.cloud/v1alpha1, WorkloadIdentity). Immutable.",
         ),
         "metrics*": mapping(
             "Limits by name: cpu, gpu (cores and devices of all worker nodes), memory (bytes), storage.standard,"
@@ -47,7 +47,7 @@ QUOTA = Definition(
     columns=(
         Column("Scope API", ".spec.scope.apiVersion"),
         Column("Scope", ".spec.scope.kind"),
-        Column("Cluster Lifetime", ".spec.clusterLifetimeDays", "integer", description="In days."),
+        Column("Cluster Lifetime", ".spec.clusterLifetimeDays", "integer", description="Lifetime in days."),
         AGE,
     ),
 )

@@ -35,7 +35,7 @@ _CIDR = 64
 """Maximum length, in characters."""
 
 
-def _enabled(description: str, *, default: bool, meaning: str = "Whether it is turned on.") -> Schema:
+def _enabled(description: str, *, default: bool, meaning: str = "Whether the feature is enabled.") -> Schema:
     """An optional object with a switch."""
     flag = boolean(f"{meaning} Default: {str(default).lower()}.", default=default)
     return struct(
@@ -73,7 +73,7 @@ _TRAFFIC = string(
 )
 _PROXY_PROTOCOL = struct(
     "The PROXY protocol, by which load balancers pass on the address of the client.",
-    {"allowed*": boolean("Whether it is understood. Connections without it are accepted, too.")},
+    {"allowed*": boolean("Whether the PROXY protocol is accepted. Connections without it are accepted, too.")},
 )
 
 _LOAD_BALANCERS = struct(
@@ -99,18 +99,19 @@ _LOAD_BALANCERS = struct(
 )
 
 _SETTINGS = struct(
-    "How the Seed is used.",
+    "Settings of the Seed.",
     {
         "excessCapacityReservation": struct(
             "Capacity that is kept free for control planes, so that new ones need not wait for machines.",
             {
                 "enabled": boolean("Whether capacity is kept free. Default is true."),
                 "configs": array(
-                    "How much, and where. The webhooks fill in one entry with 2 CPUs and 6Gi of memory.",
+                    "Amounts to reserve, and their nodes. The webhooks fill in one entry with 2 CPUs and 6Gi of "
+                    "memory.",
                     struct(
                         "A part of the capacity.",
                         {
-                            "resources*": mapping("What is kept free, by name: cpu, memory.", quantity("The amount.")),
+                            "resources*": mapping("Reserved resources, by name: cpu, memory.", quantity("The amount.")),
                             "nodeSelector": string_map("Labels of the nodes where it is kept free."),
                             "tolerations": array(
                                 "Taints of these nodes that do not matter.",
@@ -151,15 +152,15 @@ _SETTINGS = struct(
 )
 
 SPEC = struct(
-    "What the Seed offers.",
+    "Desired state of the Seed.",
     {
         "provider*": struct(
             "The infrastructure on which the Seed runs.",
             {
-                "type*": provider_type("Its type."),
-                "region*": string("Its region.", at_least=1, at_most=128),
+                "type*": provider_type("Type of the provider."),
+                "region*": string("Region of the provider.", at_least=1, at_most=128),
                 "zones": strings(
-                    "Its zones, over which control planes are spread. Each stands here once.", unique=True, at_most=64
+                    "Zones, over which control planes are spread. Each occurs once.", unique=True, at_most=64
                 ),
                 "providerConfig": raw("Settings that the provider's extension knows."),
             },
@@ -169,22 +170,24 @@ SPEC = struct(
             "DNS of the Seed.",
             {
                 "provider": struct(
-                    "Who makes DNS records for the ingress of the Seed.",
+                    "Provider of DNS records for the ingress of the Seed.",
                     {
-                        "type*": provider_type("Its type, as an extension knows it."),
+                        "type*": provider_type("Type of the provider, which selects the extension."),
                         "secretRef*": secret_reference("Secret with its credentials."),
                     },
                 )
             },
         ),
         "ingress*": struct(
-            "How monitoring and other pages of control planes are reached. It needs `dns.provider`.",
+            "Access to monitoring and other pages of control planes. It needs `dns.provider`.",
             {
                 "domain*": string("Domain under which they have their names. Immutable.", at_least=1, at_most=253),
                 "controller*": struct(
-                    "Which ingress controller gardenlet deploys in the Seed.",
+                    "Ingress controller that gardenlet deploys in the Seed.",
                     {
-                        "kind*": string("Its kind: nginx. Default: nginx.", enum=["nginx"], default="nginx"),
+                        "kind*": string(
+                            "Kind of the ingress controller: nginx. Default: nginx.", enum=["nginx"], default="nginx"
+                        ),
                         "providerConfig": raw("Settings of the ingress controller."),
                     },
                 ),
@@ -192,10 +195,13 @@ SPEC = struct(
             rules=[immutable("domain")],
         ),
         "backup": struct(
-            "Where etcd of control planes is backed up. Without it there are no backups, and Shoots cannot move away.",
+            "Object store for backups of control planes' etcd. Without it there are no backups, and Shoots "
+            "cannot move away.",
             {
                 "provider*": provider_type("Type of the object store. Immutable."),
-                "region": string("Its region; needed if its type is not that of the Seed. Immutable.", at_most=128),
+                "region": string(
+                    "Region of the object store; required if its type is not that of the Seed. Immutable.", at_most=128
+                ),
                 "providerConfig": raw("Settings that the provider's extension knows."),
                 "secretRef*": secret_reference("Secret with its credentials."),
             },
@@ -206,8 +212,10 @@ SPEC = struct(
             struct(
                 "A mark.",
                 {
-                    "key*": string("Its key, such as `seed.gardener.cloud/protected`.", at_least=1, at_most=317),
-                    "value": string("Its value.", at_most=317),
+                    "key*": string(
+                        "Key of the taint, such as `seed.gardener.cloud/protected`.", at_least=1, at_most=317
+                    ),
+                    "value": string("Value of the taint.", at_most=317),
                 },
             ),
             at_most=64,
@@ -217,9 +225,9 @@ SPEC = struct(
             {
                 "minimumSize": quantity("Smallest size of a volume that the infrastructure allows; bytes."),
                 "providers": array(
-                    "Which drivers provide volumes, by purpose.",
+                    "Drivers of volumes, by purpose.",
                     struct(
-                        "Who makes volumes for a purpose.",
+                        "Driver of volumes for a purpose.",
                         {
                             "purpose*": string(
                                 "The purpose, such as `etcd-main`. Each stands here once.", at_least=1, at_most=128
@@ -254,7 +262,7 @@ def _open(schema: Schema) -> Schema:
 
 
 _STATUS = struct(
-    "What gardenlet and the controllers report.",
+    "State that gardenlet and the controllers report.",
     {
         "phase": string(
             "The conditions in one word. Ready: control planes can run here. NotReady: something of it is not as it"
@@ -264,16 +272,16 @@ _STATUS = struct(
         "gardener": GARDENER,
         "kubernetesVersion": string("Version of Kubernetes in the Seed."),
         "conditions": conditions(
-            "How the Seed is: GardenletReady, BackupBucketsReady, ExtensionsReady, SeedSystemComponentsHealthy."
+            "Conditions of the Seed: GardenletReady, BackupBucketsReady, ExtensionsReady, SeedSystemComponentsHealthy."
         ),
         "observedGeneration": OBSERVED_GENERATION,
         "clusterIdentity": string("Name that no other cluster has. Immutable once set.", at_most=1024),
-        "capacity": mapping("What there is, by name: `shoots`, for example.", quantity("The amount.")),
+        "capacity": mapping("Capacity, by name: `shoots`, for example.", quantity("The amount.")),
         "allocatable": mapping(
-            "What can be given away, by name: `shoots`, for example. The scheduler looks at it.",
+            "Allocatable resources, by name: `shoots`, for example. The scheduler obeys them.",
             quantity("The amount."),
         ),
-        "clientCertificateExpirationTimestamp": time("When the certificate of gardenlet expires."),
+        "clientCertificateExpirationTimestamp": time("Time at which gardenlet's certificate expires."),
         "lastOperation": LAST_OPERATION,
     },
     rules=[immutable_once_set("clusterIdentity")],

@@ -29,9 +29,9 @@ _TARGET = struct(
             enum=["Utilization", "AverageValue"],
         ),
         "averageUtilization": integer(
-            "For the type Utilization: the value that is aimed at, in percent of the capacity.", at_least=1, at_most=100
+            "Target of type Utilization, in percent of the capacity.", at_least=1, at_most=100
         ),
-        "averageValue": quantity("For AverageValue: the amount."),
+        "averageValue": quantity("Target of type AverageValue: the amount."),
     },
     rules=[
         rule(
@@ -45,11 +45,11 @@ _TARGET = struct(
 _CURRENT = struct(
     "A value that was found.",
     {
-        "type*": string("What is measured: Resource."),
+        "type*": string("Type of the metric: Resource."),
         "resource*": struct(
-            "Which resource of the Seeds is measured.",
+            "Measured resource of the Seeds.",
             {
-                "name*": string("Its name."),
+                "name*": string("Name of the resource."),
                 "current*": struct(
                     "The value that is aimed at.",
                     {
@@ -72,15 +72,15 @@ _DEFAULT_METRIC = {
 
 def _direction(what: str, *, window: int, step: int, cooldown: int, **more: Schema) -> Schema:
     return struct(
-        f"How Seeds are {what}.",
+        f"Rules by which Seeds are {what}.",
         {
             "stabilizationWindowSeconds": integer(
-                f"Seconds for which all looks have to agree before Seeds are {what}. Default: {window}.",
+                f"Seconds for which all measurements must agree before Seeds are {what}. Default: {window}.",
                 default=window,
                 at_least=0,
                 at_most=_LONGEST,
             ),
-            "maxStep": integer(f"So many Seeds are {what} at once. Default: {step}.", default=step, at_least=1),
+            "maxStep": integer(f"Number of Seeds that are {what} at once. Default: {step}.", default=step, at_least=1),
             "cooldownSeconds": integer(
                 f"Seconds after the last change of the number of Seeds in which none are {what}. Default: {cooldown}.",
                 default=cooldown,
@@ -94,7 +94,7 @@ def _direction(what: str, *, window: int, step: int, cooldown: int, **more: Sche
 
 
 _BEHAVIOR = struct(
-    "How fast the set follows the metrics.",
+    "Speed with which the set follows the metrics.",
     {
         "scaleOut": _direction("added", window=0, step=2, cooldown=0),
         "scaleIn": _direction(
@@ -125,17 +125,17 @@ SEED_AUTOSCALER = Definition(
     description="Adds Seeds to a ManagedSeedSet, or removes some, so that there is room for Shoots.",
     fields={
         "spec*": struct(
-            "What is scaled, and by what.",
+            "Target and metrics of scaling.",
             {
                 "scaleTargetRef*": struct(
-                    "What is scaled: a ManagedSeedSet in the same namespace. Immutable.",
+                    "Target of scaling: a ManagedSeedSet in the same namespace. Immutable.",
                     {
                         "apiVersion*": string(
                             f"Group and version of the target: {MANAGED_SEED_SETS.api_version}.",
                             enum=[MANAGED_SEED_SETS.api_version],
                         ),
                         "kind*": string("Kind of the target: ManagedSeedSet.", enum=["ManagedSeedSet"]),
-                        "name*": name("Its name."),
+                        "name*": name("Name of the target."),
                     },
                 ),
                 "minReplicas": integer("Replicas at least. Default: 1.", default=1, at_least=1),
@@ -148,10 +148,12 @@ SEED_AUTOSCALER = Definition(
                         {
                             "type*": string("Resource: something that Seeds have a capacity of.", enum=["Resource"]),
                             "resource*": struct(
-                                "Which resource of the Seeds is measured.",
+                                "Measured resource of the Seeds.",
                                 {
                                     "name*": string(
-                                        "Its name in the status of Seeds, such as `shoots`.", at_least=1, at_most=253
+                                        "Name of the resource in the status of Seeds, such as `shoots`.",
+                                        at_least=1,
+                                        at_most=253,
                                     ),
                                     "target*": _TARGET,
                                 },
@@ -168,7 +170,9 @@ SEED_AUTOSCALER = Definition(
                     default=True,
                 ),
                 "minFreeShoots": integer(
-                    "There is to be room for so many Shoots at any time. Default: 0.", default=0, at_least=0
+                    "Minimum number of Shoots for which there is free capacity at any time. Default: 0.",
+                    default=0,
+                    at_least=0,
                 ),
                 "behavior": _BEHAVIOR,
             },
@@ -182,15 +186,15 @@ SEED_AUTOSCALER = Definition(
             ],
         ),
         "status": struct(
-            "What the controllers report.",
+            "State that the controllers report.",
             {
                 "observedGeneration": OBSERVED_GENERATION,
                 "currentReplicas": integer("Replicas that there are.", at_least=0),
-                "desiredReplicas": integer("Replicas that there are to be.", at_least=0),
-                "lastScaleTime": time("When the number of replicas was changed the last time."),
-                "currentMetrics": array("What was found the last time.", _CURRENT, at_most=_MOST_METRICS),
+                "desiredReplicas": integer("Desired number of replicas.", at_least=0),
+                "lastScaleTime": time("Time of the last change of the number of replicas."),
+                "currentMetrics": array("Last measured values.", _CURRENT, at_most=_MOST_METRICS),
                 "pendingShoots": integer("Shoots that wait for a Seed of this set.", at_least=0),
-                "conditions": conditions("How the autoscaler is."),
+                "conditions": conditions("Conditions of the autoscaler."),
             },
         ),
     },

@@ -8,10 +8,10 @@ from gardener.api.schema import array, but, raw, string, string_map, struct
 _EXTENSION = struct(
     "State of an extension object.",
     {
-        "kind*": string("Its kind.", at_least=1),
-        "name": string("Its name."),
-        "purpose": string("Its purpose, where it has one.", at_least=1),
-        "state": raw("What the extension needs to go on with it."),
+        "kind*": string("Kind of the extension object.", at_least=1),
+        "name": string("Name of the extension object."),
+        "purpose": string("Purpose of the extension object, if it has one.", at_least=1),
+        "state": raw("State that the extension needs to continue."),
         "resources": array(
             "Objects that the state refers to; their data is in `resources` of the spec.",
             struct(
@@ -19,11 +19,11 @@ _EXTENSION = struct(
                 {
                     "name*": string("Name under which it is known."),
                     "resourceRef*": struct(
-                        "Which object the state of the extension refers to.",
+                        "Object that the state of the extension refers to.",
                         {
                             "apiVersion": string("Group and version of its kind."),
-                            "kind*": string("Its kind."),
-                            "name*": string("Its name."),
+                            "kind*": string("Kind of the object."),
+                            "name*": string("Name of the object."),
                         },
                     ),
                 },
@@ -39,15 +39,15 @@ SHOOT_STATE = Definition(
     " server must be configured to encrypt this resource in etcd. It can be large.",
     fields={
         "spec": struct(
-            "What a control plane needs to be restored on another Seed.",
+            "Data that a control plane needs to be restored on another Seed.",
             {
                 "gardener": array(
                     "Data that gardenlet needs: certificate authorities and other secrets.",
                     struct(
                         "An entry.",
                         {
-                            "name*": string("Its name.", at_least=1),
-                            "type*": string("What it is, such as `secret`.", at_least=1),
+                            "name*": string("Name of the data.", at_least=1),
+                            "type*": string("Type of the data, such as `secret`.", at_least=1),
                             "data*": but(
                                 raw("The content, whose shape depends on the type; null: none."), nullable=True
                             ),
@@ -62,8 +62,8 @@ SHOOT_STATE = Definition(
                         "An object.",
                         {
                             "apiVersion": string("Group and version of its kind."),
-                            "kind*": string("Its kind.", at_least=1),
-                            "name*": string("Its name.", at_least=1),
+                            "kind*": string("Kind of the object.", at_least=1),
+                            "name*": string("Name of the object.", at_least=1),
                             "data*": raw("The object, or what is needed of it."),
                         },
                     ),

@@ -11,7 +11,7 @@ WORKLOAD_IDENTITY = Definition(
     " for a short time, instead of a Secret.",
     fields={
         "spec*": struct(
-            "Who trusts the identity.",
+            "Target system that trusts the identity.",
             {
                 "audiences*": array(
                     "Audiences of the tokens; what the other system demands. Each stands here once.",
@@ -23,7 +23,9 @@ WORKLOAD_IDENTITY = Definition(
                 "targetSystem*": struct(
                     "The system that trusts the tokens, such as that of an infrastructure.",
                     {
-                        "type*": provider_type("Its type: that of an infrastructure. Exactly one. Immutable."),
+                        "type*": provider_type(
+                            "Type of the target system: that of an infrastructure. Exactly one. Immutable."
+                        ),
                         "providerConfig": raw("Settings that the provider's extension knows."),
                     },
                     rules=[
@@ -34,7 +36,7 @@ WORKLOAD_IDENTITY = Definition(
             },
         ),
         "status": struct(
-            "What the controller reports.",
+            "State that the controller reports.",
             {
                 "sub": string(
                     "Subject of the tokens: `gardener.cloud:workloadidentity:<namespace>:<name>:<uid>`.", at_most=255

@@ -2,9 +2,9 @@
 (() => {
   const SECONDS = 10;
   const live = () => document.getElementById("live");
-  const say = (text) => { document.getElementById("said").textContent = text; };
+  const report = (text) => { document.getElementById("message").textContent = text; };
 
-  // Ages go on. The clock is that of the agent, whatever this computer thinks the time is.
+  // Update ages by the clock of the agent, independent of the browser's.
   let loaded = performance.now();
   const now = () => Number(live().dataset.now) + (performance.now() - loaded) / 1000;
   const two = (a, unit, b, smaller) => b ? `${a}${unit}${b}${smaller}` : `${a}${unit}`;
@@ -24,11 +24,11 @@
     }
   };
 
-  // A filter while one types, for the rows of this page; Enter asks the agent, which searches all.
+  // Filter the rows of this page while the user types; Enter sends the query to the agent, which searches all.
   const input = document.querySelector("input[data-filters]");
   const filter = () => {
-    const asked = input.defaultValue.trim() === input.value.trim();
-    const terms = asked ? [] : input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const submitted = input.defaultValue.trim() === input.value.trim();
+    const terms = submitted ? [] : input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = live().querySelectorAll("tbody tr");
     let shown = 0;
     for (const row of rows) {
@@ -36,14 +36,14 @@
       row.hidden = !terms.every((term) => text.includes(term));
       shown += row.hidden ? 0 : 1;
     }
-    say(terms.length ? `${shown} of the ${rows.length} rows of this page fit. Enter searches all.` : "");
+    report(terms.length ? `${shown} of the ${rows.length} rows of this page match. Enter searches all.` : "");
   };
   if (input) {
     input.addEventListener("input", filter);
     filter();
   }
 
-  // Refreshing, if switched on: what is open, focused or typed stays so.
+  // Refresh periodically if enabled; keep open details, focus and input.
   const toggle = document.getElementById("refresh");
   let timer = 0;
   const refresh = async () => {
@@ -63,16 +63,16 @@
         (each) => `#${CSS.escape(each.id)}` === path || each.getAttribute("href") === path)?.focus();
       showAges();
       if (input) filter();
-      if (!input || input.defaultValue === input.value) say("");
+      if (!input || input.defaultValue === input.value) report("");
     } catch {
-      say("The agent does not answer; what is shown may be old.");
+      report("The agent does not answer; this page may be outdated.");
     }
   };
   const switchTo = (on) => {
     toggle.setAttribute("aria-pressed", String(on));
     clearInterval(timer);
     if (on) timer = setInterval(refresh, SECONDS * 1000);
-    try { sessionStorage.setItem("refresh", on ? "on" : ""); } catch { /* then it is not kept */ }
+    try { sessionStorage.setItem("refresh", on ? "on" : ""); } catch { /* the choice is not kept */ }
   };
   toggle.hidden = false;
   toggle.addEventListener("click", () => {
@@ -81,7 +81,7 @@
     if (on) refresh();
   });
   let kept = "";
-  try { kept = sessionStorage.getItem("refresh"); } catch { /* as if it were off */ }
+  try { kept = sessionStorage.getItem("refresh"); } catch { /* off by default */ }
   if (kept === "on") switchTo(true);
   setInterval(showAges, 5000);
 })();

@@ -21,7 +21,7 @@ _CATCH_UP_SECONDS = 8.0
 
 
 def _excuse(stage: Stage, cluster: str) -> contextlib.AbstractContextManager[None]:
-    """The API server asks the webhooks itself, so while it is away or comes back it may not get an answer."""
+    """The API server queries the webhooks itself, so while it is away or comes back it may not get an answer."""
     if cluster == "target":
         return stage.excused("the API server of the target cluster was away", after=_CATCH_UP_SECONDS)
     return contextlib.nullcontext()
@@ -140,7 +140,7 @@ async def _gone(stage: Stage, place: Place) -> None:
 
 @contextlib.asynccontextmanager
 async def objects_changed(stage: Stage, *, share: float, delete: bool) -> AsyncIterator[str]:
-    """Somebody changes or deletes what we manage; all of it has to be as it was."""
+    """A user changes or deletes what we manage; all of it has to be as it was."""
     wanted = manifests.expected(stage.world.model)
     chosen = sorted(wanted.managed, key=str)
     dice = Random(f"{share}/{len(chosen)}")
@@ -158,7 +158,7 @@ async def objects_changed(stage: Stage, *, share: float, delete: bool) -> AsyncI
 
 
 def _vandalism(place: Place) -> dict[str, object]:
-    """Takes away who it belongs to, and what it says."""
+    """Takes away who it belongs to, and what it reports."""
     origin = {"metadata": {"annotations": {"resources.gardener.cloud/description": "changed by hand"}}}
     if place.resource in (CONFIG_MAPS, SECRETS):
         return {**origin, "data": {"version": "Y2hhbmdlZA=="}}

@@ -47,7 +47,7 @@ _SILENT = {"silence", "silence-carried-out", WatchEnd.SILENT.value}
 async def requests_fail(stage: Stage, *, cluster: str, trouble: str) -> AsyncIterator[Callable[[], str]]:
     proxy, rule = stage.proxies[cluster], RULES[trouble]
     before = proxy.injected[rule.fault.name]
-    # For those that are open, too: watches come anew.
+    # For those that are open, too: watches come again.
     proxy.end_watches(WatchEnd.CLOSED)
     proxy.rules.add(rule)
     try:

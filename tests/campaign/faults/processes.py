@@ -112,7 +112,7 @@ async def clock_jumped(stage: Stage, *, replica: int, seconds: float) -> AsyncIt
 
 @contextlib.asynccontextmanager
 async def lease_disturbed(stage: Stage, *, how: str) -> AsyncIterator[None]:
-    """As by somebody with another clock, or by hand."""
+    """As by a user with another clock, or by hand."""
     api = stage.clusters["source"].api
     shift = timedelta(days=-1 if how == "past" else 1)
     spec: dict[str, object] = {"renewTime": format_micro_time(datetime.now(UTC) + shift)}

@@ -149,7 +149,7 @@ def _document(obj: Object, rng: random.Random) -> str:
         width=rng.choice((60, 120, 10_000)),
     )
     text = _with_comments(text, rng)
-    # Somebody uses Windows.
+    # A user uses Windows.
     return text.replace("\n", "\r\n") if rng.random() < 0.03 else text
 
 

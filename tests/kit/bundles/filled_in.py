@@ -2,7 +2,7 @@
 
 One for each such field that a default controller of kube-controller-manager, kube-scheduler or kube-apiserver fills in
 outside of `status`. Together with one object of every kind (`kit.bundles.bundle`) they are all that those could quarrel about with
-whoever keeps manifests.
+authors of manifests.
 """
 
 from typing import Any
@@ -99,7 +99,7 @@ def objects(namespace: str) -> list[Object]:
         placed("v1", "Endpoints", "scaled"),
         # node-lifecycle, node-ipam, ttl: taints, addresses of Pods, an annotation
         global_("v1", "Node", "node"),
-        # whoever leads: the holder, and when it said so last
+        # leader: the holder, and when it reported so last
         placed("coordination.k8s.io/v1", "Lease", "election"),
         # service-cidr-controller: a finalizer
         global_("networking.k8s.io/v1", "ServiceCIDR", "addresses", spec={"cidrs": ["10.97.0.0/24"]}),

@@ -1,9 +1,9 @@
 """Answers that no API server gave, met by any program: one way for all.
 
 Proxies, gateways and login pages answer in the API server's place when they can't find it, and some cut answers short.
-A scene of `kit.crash.sweep` is played once undisturbed and once for each such answer (or one of them), which every call of the program gets
+A scene of `kit.crash.sweep` is simulated once undisturbed and once for each such answer (or one of them), which every call of the program gets
 once: each sort of list, watch, read, write and discovery. In the end all is as it is undisturbed, nothing was deleted
-that is not deleted then, and what belongs to somebody else is as it was.
+that is not deleted then, and what belongs to another client is as it was.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def answers_of(number: int) -> Sequence[Fault]:
 
 
 class Strangers(Death):
-    """No process dies: from the moment on, somebody else answers the first call of each sort."""
+    """No process dies: from the moment on, another client answers the first call of each sort."""
 
     def __init__(self, answer: Fault | None) -> None:
         super().__init__()
@@ -135,6 +135,6 @@ class Answers(Sweep):
                 await until_idle(scene, incarnation, is_idle)
                 strangers.is_armed = True
                 await scene.change()
-                # All has to be listed and watched anew.
+                # All has to be listed and watched again.
                 incarnation.proxy.end_watches(WatchEnd.EXPIRED)
             await until_idle(scene, incarnation, is_idle)

@@ -75,7 +75,7 @@ class RecordedEvents(Command):
         return "" if 3 in counts else f"counts are {counts}"
 
     async def state(self) -> Any:
-        """It may be there twice: who begins anew knows of none."""
+        """It may be there twice: who starts again knows of none."""
         return {(event["type"], event["reason"], event["message"]) for event in await self.events()}
 
 

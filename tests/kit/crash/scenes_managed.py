@@ -52,7 +52,7 @@ class ManagedScene(AgentScene):
     finally_: ClassVar[State | None] = None
     """What is wanted when the next incarnation starts, if not the same."""
     keeps: ClassVar[Sequence[tuple[str, str]]] = ()
-    """Kind and name of objects that must not be made anew."""
+    """Kind and name of objects that must not be recreated."""
     spec: ClassVar[dict[str, Any]] = {}
     settings: ClassVar[dict[str, Any]] = {}
 
@@ -153,7 +153,7 @@ class Dependencies(ManagedScene):
 
     is_real = True
     spare = 6
-    """Who waits says so."""
+    """Who waits reports so."""
     after: ClassVar[State] = {
         "top": [config_map("top")],
         "middle": [config_map("middle")],
@@ -176,7 +176,7 @@ class DependenciesGo(Dependencies):
 
 
 class HandOver(ManagedScene):
-    """The receiver asks first."""
+    """The receiver queries first."""
 
     warm = True
     before: ClassVar[State] = {"a": (config_map("a"), config_map("x"), service("y")), "b": [config_map("b")]}
@@ -209,7 +209,7 @@ class HandOverBetweenClasses(HandOver):
     """The giver's agent dies; that of the receiver, which has a class of its own, does not."""
 
     spare = 24
-    """Who waits for the other agent tries again soon, and says so each time."""
+    """Who waits for the other agent tries again soon, and reports so each time."""
     giver_dies: ClassVar[bool] = True
     crosses = crossing(STATUS, "patch configmaps services")
 
@@ -309,7 +309,7 @@ class Adoption(ManagedScene):
 
 
 class Preserved(ManagedScene):
-    """Somebody else scales the Deployment, and it stays so whoever writes it."""
+    """Another client scales the Deployment, and it stays so under all writers."""
 
     warm = True
     before: ClassVar[State] = {"a": [_scaled_by_others("1")]}
@@ -337,11 +337,11 @@ def _immutable(version: str) -> Object:
 
 
 class Recreation(ManagedScene):
-    """What can't be changed is deleted and made anew."""
+    """What can't be changed is deleted and recreated."""
 
     warm = True
     spare = 6
-    """It says in between that it had to delete something."""
+    """It reports in between that it had to delete something."""
     before: ClassVar[State] = {"a": [config_map("a"), _immutable("1")]}
     after: ClassVar[State] = {"a": [config_map("a"), _immutable("2")]}
     crosses = crossing(STATUS, "delete configmaps", "create configmaps")
@@ -353,7 +353,7 @@ class VolumeClaims(ManagedScene):
     warm = True
     spec: ClassVar[dict[str, Any]] = {"deletePersistentVolumeClaims": True}
     spare = 6
-    """Claims that are made anew meanwhile."""
+    """Claims that are recreated meanwhile."""
     before: ClassVar[State] = {"a": [config_map("a"), _stateful_set("f")]}
     after: ClassVar[State] = {"a": [config_map("a")]}
     crosses = crossing(STATUS, "deletecollection persistentvolumeclaims", "delete statefulsets.apps")

@@ -35,7 +35,7 @@ class EverywhereScene(AgentScene):
 
 
 class ApprovedRequest(EverywhereScene):
-    """The kubelet of a Node asks for its certificate; what asks for another Node's is refused."""
+    """The kubelet of a Node requests its certificate; what requests another Node's is refused."""
 
     is_real = True
     crosses = crossing("update certificatesigningrequests/approval.certificates.k8s.io")

@@ -144,7 +144,7 @@ class ObjectsGoWithTheirUsers(UseScene):
 
 
 class ExtensionScene(SharedScene):
-    """A Seed needs the extension of the place, and another one that says so itself."""
+    """A Seed needs the extension of the place, and another one that reports so itself."""
 
     spare = 2
     """Each installation once more: who has not seen the registration without its finalizer takes it for another one."""
@@ -270,7 +270,7 @@ class SeedIsLost(SharedScene):
 
     async def problem(self) -> str:
         if not at(self.place.get(MANAGED_SEEDS, self.mark), "operation", "sequence"):
-            return "no certificate is asked for"
+            return "no certificate is requested"
         reported = (
             self.is_unknown(SEEDS, self.mark, "GardenletReady"),
             self.is_unknown(SHOOTS, self.mark, "GardenletReady"),

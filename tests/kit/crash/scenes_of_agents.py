@@ -49,11 +49,11 @@ class Garbage(AgentScene):
 
 
 class Token(AgentScene):
-    """Somebody asks for a token."""
+    """A user requests a token."""
 
     is_real = True
     spare = 1
-    """A token that was lost is asked for once more."""
+    """A token that was lost is requested once more."""
     crosses = crossing("create serviceaccounts serviceaccounts/token", "patch secrets")
     data: ClassVar[dict[str, str] | None] = None
     lies_in: ClassVar[str] = "t"
@@ -84,7 +84,7 @@ class Token(AgentScene):
             )
 
     async def change_again(self) -> None:
-        """Whoever uses it has found a good token at any time; the old one is not taken away before."""
+        """Its users find a good token at any time; the old one is not taken away before."""
         if self._before:
             assert await self.world.is_accepted(self._before)
             assert await self.world.is_accepted(await self._token())
@@ -128,7 +128,7 @@ class TokenOfKubeconfig(Token):
 
 class TokenInTarget(Token):
     spare = 2
-    """A token of which nothing was noted in the Secret that asks is requested once more, and stored."""
+    """A token of which nothing was noted in the Secret that requests it is requested once more, and stored."""
     lies_in = "out"
     crosses = Token.crosses | crossing("create secrets")
 
@@ -235,7 +235,7 @@ class TouchedWorkloads(AgentScene):
 
     is_real = True
     spare = 2
-    """Whoever starts does not know what was looked at already."""
+    """A process that starts does not know what was looked at already."""
     crosses = crossing("patch deployments.apps statefulsets.apps")
     sections: ClassVar[dict[str, Any]] = {"webhooks": {"highAvailabilityConfig": {"enabled": True}}}
 

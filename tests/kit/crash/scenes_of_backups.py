@@ -1,6 +1,6 @@
 """Buckets, entries and bastions of a Seed, as scenes of `kit.crash.sweep`; the seed is the garden as well.
 
-An extension that is played answers as soon as it is asked, and lets go as soon as it may.
+A simulated extension answers as soon as it is queried, and lets go as soon as it may.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _LOOK_SECONDS = 0.05
 class MirrorScene(Scene):
     declare: ClassVar[Declare]
     spare = 3
-    """What was asked is asked again, a deletion is confirmed once more, and what goes on is said to begin again."""
+    """What was requested is requested again, a deletion is confirmed once more, and what goes on is reported to begin again."""
     longest_back_off = 0.2
     everywhere = True
     extension: ClassVar[Resource]
@@ -144,7 +144,7 @@ class BucketComes(MirrorScene):
 
     async def state(self) -> Any:
         found = self.all()
-        # Whoever begins again has nothing to create.
+        # A process that starts again has nothing to create.
         for each in found.values():
             each.get("status", {}).get("lastOperation", {}).pop("type", None)
         return found
@@ -247,7 +247,7 @@ class EntryLeaves(EntryComes):
 
 
 class EntryIsRestored(EntryComes):
-    """Its extension is asked for nothing else, whoever dies."""
+    """Nothing else is requested of its extension, whichever process dies."""
 
     crosses = crossing(
         "patch backupentries.core.gardener.cloud backupentries/status.core.gardener.cloud",
@@ -263,7 +263,7 @@ class EntryIsRestored(EntryComes):
         entry = self.mirror.find_entry() or {}
         if last_state(entry)[1] != "Succeeded":
             return f"it is {last_state(entry)}"
-        return "it is still asked for" if keys.OPERATION in annotations(entry) else ""
+        return "it is still requested" if keys.OPERATION in annotations(entry) else ""
 
     def kind(self, entry: Object) -> str:
         return ", ".join(sorted(self.requested))

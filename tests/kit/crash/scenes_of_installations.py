@@ -1,6 +1,6 @@
 """Extensions of a Seed, as scenes of `kit.crash.sweep`; the seed is the garden as well.
 
-What removes ManagedResources and ServiceAccounts elsewhere is played: it lets go of them only in their turn.
+What removes ManagedResources and ServiceAccounts elsewhere is simulated: it lets go of them only in their turn.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class InstallationScene(Scene):
     everywhere = True
     longest_back_off = 0.2
     spare = 2
-    """What is said on the way depends on when somebody looks."""
+    """What is reported on the way depends on when a user looks."""
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:
         super().__init__(cluster, admin)
@@ -98,7 +98,7 @@ class InstallationScene(Scene):
             for each in await self.list(resource, namespace=namespace)
             if each["metadata"]["name"].startswith(tuple(names))
         ]
-        for each in live:  # who looks at the ManagedResource says whether it is installed
+        for each in live:  # who looks at the ManagedResource reports whether it is installed
             if self.is_installed_elsewhere and isinstance(conditions := at(each, "status", "conditions"), list):
                 each["status"]["conditions"] = [one for one in conditions if one["type"] != INSTALLED]
         texts = [orjson.dumps(comparable(each, self.mark), option=orjson.OPT_SORT_KEYS).decode() for each in live]

@@ -162,7 +162,7 @@ class ProjectEnds(ProjectScene):
         return "it is still there" if found is not None else ""
 
     async def _empty_namespace(self) -> None:
-        """Whoever else does it takes his time."""
+        """The other program takes its time."""
         namespace = await self.client.find(NAMESPACES, f"garden-{self.mark}")
         if namespace is not None and is_deleting(namespace):
             with suppress(NotFound, Conflict):

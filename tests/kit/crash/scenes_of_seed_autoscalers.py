@@ -22,7 +22,7 @@ class SeedSetIsScaled(GardenScene):
     crosses = crossing(f"update managedseedsets/scale.{_OF_SEEDS}", f"patch seedautoscalers/status.{_OF_SEEDS}")
     declare = (declare,)
     spare = 2
-    """The status says what was done, and what is waited for, if anybody looks before it has come."""
+    """The status reports what was done, and what is waited for, if anybody looks before it has come."""
     settings = Controllers(seed_autoscaler=SeedAutoscaler(enabled=True))
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:

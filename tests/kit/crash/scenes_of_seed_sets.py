@@ -1,4 +1,4 @@
-"""What the controller manager does with ManagedSeedSets, while somebody plays the gardenlets."""
+"""What the controller manager does with ManagedSeedSets, while a user plays the gardenlets."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ class SeedSetScene(GardenScene):
 
     declare = (declare,)
     spare = 6
-    """The status says what is waited for, if anybody looks before it has come."""
+    """The status reports what is waited for, if anybody looks before it has come."""
     settings = Controllers(managed_seed_set=ManagedSeedSet(sync_period=3600.0))
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:

@@ -123,11 +123,11 @@ class ShootExpires(ShootScene):
 
 
 class ShootIsManaged(ShootScene):
-    """It met a rate limit, has no label that says how it is, and what it refers to is not protected."""
+    """It met a rate limit, has no label that shows how it is, and what it refers to is not protected."""
 
     crosses = crossing(f"patch {_SHOOTS}", "patch secrets")
     spare = 1
-    """As long as no program has begun with the retry, it is asked for once more after a restart."""
+    """As long as no program has begun with the retry, it is requested once more after a restart."""
     declare = (declare_retry, declare_status_label, declare_reference)
     settings = Controllers(shoot_retry=ShootRetry(retry_period=1.0, retry_jitter_period=0.001))
 

@@ -1,4 +1,4 @@
-"""A Shoot in the hands of gardenlets that die, one after the other; see `kit.gardenlet_shoots` for what is played.
+"""A Shoot in the hands of gardenlets that die, one after the other; see `kit.gardenlet_shoots` for what is simulated.
 
     play = Play(place, "play-1")
     play.ask(Step.CREATE)
@@ -159,7 +159,7 @@ class Play:
         self.deaths = 0
         """For how many it has."""
 
-    # --- what is asked for
+    # --- what is requested
 
     def ask(self, step: Step) -> None:
         if step is Step.CREATE:
@@ -174,7 +174,7 @@ class Play:
             self.place.change(self.name, {"spec": _SPECS[step]})
 
     def is_done(self) -> bool:
-        """Whether what was asked for last is so."""
+        """Whether what was requested last is so."""
         shoot = self.place.find(self.name)
         if shoot is None:  # its BackupEntry has an owner, and goes after it
             return not any(self.state().values())
@@ -264,7 +264,7 @@ class Play:
         return {"seed": self._grouped(found), "garden": self._grouped(of_garden)}
 
     async def check(self, expected: Object, what: object) -> None:
-        """What is played follows in a moment."""
+        """What is simulated follows in a moment."""
 
         def is_as_expected() -> bool:
             self._found = self.state()
@@ -356,7 +356,7 @@ def _without_transient(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     found = {name: _WITHOUT[name](each) if name in _WITHOUT else each for name, each in value.items()}
-    if "sequence" in mapping(found.get("operation")):  # how often it was asked for
+    if "sequence" in mapping(found.get("operation")):  # how often it was requested
         del found["operation"]
     if "observedGeneration" in (status := mapping(found.get("status"))):
         is_observed = status["observedGeneration"] == mapping(value.get("metadata")).get("generation")
@@ -376,7 +376,7 @@ def _of_annotations(notes: Object) -> Object:
 
 
 def _of_last_operation(operation: Object) -> Object:
-    """Whoever begins again has nothing to create."""
+    """A process that starts again has nothing to create."""
     return {**operation, "type": ""}
 
 

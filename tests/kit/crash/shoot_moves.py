@@ -49,7 +49,7 @@ class Visit(Play):
             return super().is_done()
         shoot = self.place.get(self.name)
         last = last_operation(shoot)
-        # Whoever comes next is asked for it by a new generation; who comes after it has arrived reconciles it.
+        # A new generation requests it from the next one; who comes after it has arrived reconciles it.
         is_ended = self.goal == "Migrate" or is_current(shoot)
         types = {"Restore", "Reconcile"} if self.goal == "Restore" else {self.goal}
         return is_ended and last.get("type") in types and last.get("state") == "Succeeded"
@@ -69,7 +69,7 @@ class Visit(Play):
         return last_operation(shoot)
 
     async def is_emptied(self) -> None:
-        """Nothing of it is left there, as in a cluster that was made anew. Its backups are elsewhere."""
+        """Nothing of it is left there, as in a cluster that was recreated. Its backups are elsewhere."""
         api = self.place.cluster.api
         entries = [each for each in api.get(ENTRIES.path())["items"] if self.name in key(each).name]
         for path in (ENTRIES.path(name=key(each).name) for each in entries):
@@ -160,7 +160,7 @@ class Travel:
     def check(self, data: bytes) -> None:
         """It is the cluster that it was. Args: data: that were in its etcd."""
         assert self._data(self.here).read_bytes() == data, "what etcd had did not come along"
-        assert self.keys() == self._keys, "whoever knew the cluster does not know it any more"
+        assert self.keys() == self._keys, "clients that knew the cluster do not know it any more"
         self.visits[self.here].check_published()
 
     async def loses_all(self) -> None:

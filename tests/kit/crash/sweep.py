@@ -3,11 +3,11 @@
 A `Scene` is something that a program does in a cluster: from a state before, by a change, to a state after. `Sweep`
 plays it again and again, each time in a place of its own and with a proxy between program and API server. At one write
 the program dies, with all that it had in memory: either the write is never sent, or it is carried out and no one sees
-the answer. Whatever it sends at that moment beside or after that write is lost. Then the program starts anew, and in
+the answer. Whatever it sends at that moment beside or after that write is lost. Then the program restarts, and in
 the end
 
     all that counts is as it is when no process dies, so nothing is lost and nothing leaks
-    what belongs to somebody else is as it was
+    what belongs to another client is as it was
     there were no more successful writes than when no process dies, and those that the scene allows
 
 In most runs the program is its control loops, in this process: they are cancelled and their connections cut. A real
@@ -81,7 +81,7 @@ def crossing(*texts: str) -> frozenset[Right]:
 
 
 def scenes_of(module: str) -> list[type["Scene"]]:
-    """Those that stand there and say what they cross, in this order."""
+    """Those that stand there and report what they cross, in this order."""
     classes = [each for each in vars(sys.modules[module]).values() if isinstance(each, type)]
     return [
         each for each in classes if each.__module__ == module and issubclass(each, Scene) and hasattr(each, "crosses")
@@ -169,7 +169,7 @@ class Incarnation:
     @property
     def is_struck(self) -> bool:
         """Whether the moment came, and whatever was to be carried out is."""
-        # Other writes that were under way meet silence at once, and say nothing of the one that is carried out.
+        # Other writes that were under way meet silence at once, and report nothing of the one that is carried out.
         return bool(self.proxy.injected[Silence(carried_out=self.death.carries_out).name])
 
     @property
@@ -184,7 +184,7 @@ class Incarnation:
 
 
 class Scene(World):
-    """What a program does; one instance for each time that it is played.
+    """What a program does; one instance for each time that it is simulated.
 
     `mark` is part of all names, since others play at the same time, and is the namespace of most that it is about.
     """
@@ -192,17 +192,17 @@ class Scene(World):
     crosses: ClassVar[frozenset[Right]]
     """All writes by which the change becomes true; the sweep makes sure of that."""
     spare: ClassVar[int] = 0
-    """How many writes more there may be if somebody dies, and why."""
+    """How many writes more there may be if a process dies, and why."""
     warm: ClassVar[bool] = False
     """Whether there is a state before, which the program that is going to die has brought about itself."""
     is_real: ClassVar[bool] = False
-    """Whether the first who dies is a process of its own; says nothing of scenes that are made from this one."""
+    """Whether the first who dies is a process of its own; reports nothing of scenes that are made from this one."""
     is_renewed: ClassVar[bool] = False
-    """Whether something is written again and again, so that writes say nothing."""
+    """Whether something is written again and again, so that writes report nothing."""
     longest_back_off = math.inf
     """Of controllers, in seconds."""
     everywhere: ClassVar[bool] = False
-    """Whether it is about what has no namespace, so that it is played alone."""
+    """Whether it is about what has no namespace, so that it is simulated alone."""
 
     def __init__(self, cluster: Cluster, admin: Client) -> None:
         self.mark = f"crash-{uuid.uuid4().hex[:10]}"
@@ -232,7 +232,7 @@ class Scene(World):
         """What others would see. Namespaces stay as long as the cluster: a hundred calls to remove one are many."""
 
     def at_work(self, client: Client) -> AbstractAsyncContextManager[Callable[[], bool]]:
-        """The program in this process; gives what says whether it has nothing to do."""
+        """The program in this process; gives what reports whether it has nothing to do."""
         raise NotImplementedError
 
     def process(self, kubeconfig: Path) -> AgentProcess:
@@ -328,7 +328,7 @@ class Report:
 
     undisturbed: Played
     crossed: Counter[tuple[Right, bool]] = field(default_factory=Counter)
-    """How often somebody died at a write, and whether it was carried out."""
+    """How often a process died at a write, and whether it was carried out."""
 
     def reached(self) -> set[Right]:
         """In both ways to die, if all are tried."""
@@ -369,7 +369,7 @@ class Sweep:
         """Until one is not reached any more."""
         for moment in moments:
             died_at = (await self._checked(moment, undisturbed, as_process=as_process)).died_at
-            as_process = False  # a real one can't be asked whether it has come to its end
+            as_process = False  # a real one can't be queried whether it has come to its end
             if died_at is None:
                 return
             report.crossed[died_at, moment.carried_out] += 1
@@ -440,7 +440,7 @@ class _Struck(Exception):
 async def living(
     scene: Scene, incarnation: Incarnation, *, as_process: bool = False
 ) -> AsyncIterator[Callable[[], bool]]:
-    """The program at work; `Killed` ends it at once, and it says nothing any more."""
+    """The program at work; `Killed` ends it at once, and it reports nothing any more."""
     if as_process:
         process = scene.process(incarnation.kubeconfig)
         with process.start():

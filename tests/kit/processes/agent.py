@@ -180,7 +180,7 @@ class AgentProcess:
         self._log, self._output = self.log, self.output
         self._directory.cleanup()
 
-    # --- what it says
+    # --- what it reports
 
     _log = _output = ""
 

@@ -19,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 class RunningDemo:
-    """A demo in a process of its own; all that it says comes through one pipe."""
+    """A demo in a process of its own; all that it reports comes through one pipe."""
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.cluster = Cluster(name=name, owner=0)
@@ -50,7 +50,7 @@ class RunningDemo:
         raise AssertionError(f"the demo ended without having said {text!r}:\n{self.text}")
 
     def end(self) -> int:
-        """Its exit code, once it has said everything."""
+        """Its exit code, once it has reported everything."""
         assert self.process.stdout is not None
         self.text += self.process.stdout.read()
         return self.process.wait(60)

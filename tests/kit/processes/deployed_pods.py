@@ -47,7 +47,7 @@ class DeployedPod:
     Args:
         directory: where its volumes may lie.
         change: changes the configuration file, for what a test can't wait for.
-        own_files: whether its processes have a file system of their own, with everything where the Pod says.
+        own_files: whether its processes have a file system of their own, with everything where the Pod states.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class DeployedPod:
         return process.start()
 
     def _in_cluster(self, container: Object) -> Path:
-        """A kubeconfig that says what is mounted for the ServiceAccount."""
+        """A kubeconfig that reports what is mounted for the ServiceAccount."""
         (mount,) = (each for each in container["volumeMounts"] if each["mountPath"] == SERVICE_ACCOUNT)
         directory = self._volumes[mount["name"]]
         path = directory / "in-cluster"

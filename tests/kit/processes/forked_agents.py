@@ -66,7 +66,7 @@ async def forked_agents(configuration: Path) -> AsyncIterator[Fork]:
         async for line in lines:
             match json.loads(line):
                 case {"started": number, "pid": pid}:
-                    # At once: it may have ended before who asked for it goes on.
+                    # At once: it may have ended before its requester goes on.
                     endings[pid] = loop.create_future()
                     started.pop(number).set_result(Forked(pid, endings[pid]))
                 case {"ended": pid, "code": code}:

@@ -97,7 +97,7 @@ class Prometheus:
         return samples
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The samples of an instant query; asks until there are some, for 20 seconds at most."""
+        """The samples of an instant query; queries until there are some, for 20 seconds at most."""
         deadline = time.monotonic() + 60
         while not (found := self.ask(expression)) and time.monotonic() < deadline:
             time.sleep(0.1)

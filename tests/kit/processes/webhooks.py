@@ -174,7 +174,7 @@ async def ask(session: aiohttp.ClientSession, url: str, body: Any = POD_REVIEW, 
 
 
 class Load:
-    """Clients that ask one after another, as long as the block lasts or `may_ask` says so."""
+    """Clients that ask one after another, as long as the block lasts or `may_ask` reports so."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Load:
             await asyncio.sleep(0)
 
     async def finish(self) -> None:
-        """Until no client asks any more."""
+        """Until no client queries any more."""
         await asyncio.gather(*self._tasks)
 
     async def more(self, answers: int) -> None:

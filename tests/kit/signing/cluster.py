@@ -1,4 +1,4 @@
-"""What a decision on a CertificateSigningRequest asks about, in memory."""
+"""What a decision on a CertificateSigningRequest queries, in memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class KnownObjects:
     machine_namespace: str | None = "shoot--a"
     """None: Machines are not checked."""
     questions: list[str] = field(default_factory=list)
-    """What was asked, in this order."""
+    """What was queried, in this order."""
 
     async def node(self, name: str) -> Object | None:
         self.questions.append(f"node {name}")

@@ -1,7 +1,7 @@
 """A second opinion on CertificateSigningRequests, which shares nothing with the product: neither parser nor rules.
 
 `items` walks the DER of a request by itself and lists all that is in it; what it doesn't know it lists as well.
-`entitled` says which lists of items a user may have signed, no item more and none fewer.
+`entitled` states which lists of items a user may have signed, no item more and none fewer.
 """
 
 import base64
@@ -18,7 +18,7 @@ _ENCODINGS = {0x0C: "utf-8", 0x12: "ascii", 0x13: "ascii", 0x14: "latin-1", 0x16
 _ENCODINGS |= {0x1C: "utf-32-be", 0x1E: "utf-16-be"}
 
 Item = tuple[str, str]
-"""What it is and what it says: `("CN", "system:node:a")`, `("DNS", "a")`, `("IP", "10.0.0.1")`."""
+"""Type and value: `("CN", "system:node:a")`, `("DNS", "a")`, `("IP", "10.0.0.1")`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 What the API server does between the webhooks is done as offline: defaults of the schema, and its findings.
 
-asked = Asked(PROJECT, user="ann", garden=[other_project])
-assert asked.create({"metadata": {"name": "p"}, "spec": {}}).object["spec"]["owner"]["name"] == "ann"
-assert asked.create(bad).fields == {"metadata.name"}
+    asked = Asked(PROJECT, user="ann", garden=[other_project])
+    assert asked.create({"metadata": {"name": "p"}, "spec": {}}).object["spec"]["owner"]["name"] == "ann"
+    assert asked.create(bad).fields == {"metadata.name"}
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def fields(self) -> set[str]:
-        """Of the causes of a refusal; without the one that says that rules of CEL were left out."""
+        """Of the causes of a refusal; without the one that reports that rules of CEL were left out."""
         causes = ((self.status or {}).get("details") or {}).get("causes") or []
         return {cause["field"] for cause in causes} - {"<nil>"}
 

@@ -81,7 +81,7 @@ class EmptyCluster:
 
 
 def state_of(*objects: Object, namespaces: Sequence[str] = (), client: object = None) -> SharedListers:
-    """Started; what is asked for is there at once."""
+    """Started; what is requested is there at once."""
     caches = StillCaches(objects, namespaces)
     cluster = Cluster(
         transport=cast("Any", None),

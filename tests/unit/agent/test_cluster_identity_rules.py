@@ -28,7 +28,7 @@ def test_only_two_texts_make_it_be_read(configured: str, expected: bool) -> None
         ("<cluster>", {"data": {"cluster-identity": ""}}, ""),
     ],
 )
-def test_the_identity_is_what_the_config_map_says(configured: str, config_map: Object | None, expected: str) -> None:
+def test_the_identity_is_what_the_config_map_reports(configured: str, config_map: Object | None, expected: str) -> None:
     assert identity_in(config_map, configured=configured) == expected
 
 

@@ -52,7 +52,7 @@ def test_it_is_useless_without_its_shoot_on_its_seed(of: Object | None, useless:
     assert bool(why_useless(bastion(), of)) is useless
 
 
-def test_it_asks_for_a_heartbeat_if_it_has_none_or_is_kept_alive() -> None:
+def test_it_requests_a_heartbeat_if_it_has_none_or_is_kept_alive() -> None:
     keepalive = {keys.OPERATION: "keepalive"}
     beating, kept = bastion(expires=TEN), bastion(expires=TEN, annotations=keepalive)
     assert (bastion().asks_for_heartbeat, beating.asks_for_heartbeat, kept.asks_for_heartbeat) == (True, False, True)

@@ -46,7 +46,7 @@ def test_the_end_of_progressing() -> None:
 
 
 @given(steps=st.lists(st.integers(1, 50), min_size=1, max_size=8), threshold=st.integers(1, 120))
-def test_what_stays_bad_is_said_after_the_threshold_and_not_before(steps: list[int], threshold: int) -> None:
+def test_what_stays_bad_is_reported_after_the_threshold_and_not_before(steps: list[int], threshold: int) -> None:
     now, passed = NOW, 0
     conditions: list[Object] = [condition("True", seconds_ago=1)]
     conditions = with_conditions(conditions, [Condition("T", "Progressing", "R", "m")], now=now)

@@ -52,7 +52,7 @@ def watches() -> Watches:
     return Watches()
 
 
-def test_what_installations_say_counts(watches: Watches) -> None:
+def test_what_installations_report_counts(watches: Watches) -> None:
     assert watches.seed(2) == []
     assert watches.installation(3) == ["a"]
     assert watches.installation(4, Healthy="True") == ["a"]
@@ -60,7 +60,7 @@ def test_what_installations_say_counts(watches: Watches) -> None:
     assert watches.installation(6, gone=True) == ["a"]
 
 
-def test_what_was_said_before_the_seed_was_there_does_not_count(watches: Watches) -> None:
+def test_what_was_reported_before_the_seed_was_there_does_not_count(watches: Watches) -> None:
     assert watches.installation(2) == []
     assert watches.installation(3, Healthy="True") == []
     assert watches.seed(5) == []
@@ -74,7 +74,7 @@ def test_the_news_of_the_seed_may_be_late(watches: Watches) -> None:
     assert watches.seed(5) == ["a"]
 
 
-def test_a_condition_that_somebody_else_changes_counts(watches: Watches) -> None:
+def test_a_condition_that_another_client_changes_counts(watches: Watches) -> None:
     watches.seed(2)
     assert watches.seed(3, GardenletReady="True") == []
     assert watches.seed(4, GardenletReady="True", ExtensionsReady="True") == ["a"]

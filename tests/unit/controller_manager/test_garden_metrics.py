@@ -65,7 +65,7 @@ def test_without_controllers_there_is_nothing_to_report() -> None:
     assert not [sample for family in registry.collect() for sample in family.samples]
 
 
-def test_nothing_is_said_of_kinds_that_are_not_known_yet() -> None:
+def test_nothing_is_reported_of_kinds_that_are_not_known_yet() -> None:
     assert not series(store(SEEDS_VIEW, ready("Unknown"), synced=False))
 
 

@@ -1,4 +1,4 @@
-"""Which CertificateSigningRequests are those of gardenlets, and what is asked about who made them."""
+"""Which CertificateSigningRequests are those of gardenlets, and what is queried about who made them."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ NO_NAMES = ("", "A", "a_b", "a:b", "a.b", "-a", "a-", "a b", "a\n", "\u00e4", "\
 @pytest.mark.parametrize(
     ("csr", "fits"),
     [
-        pytest.param(request(), True, id="as a gardenlet asks"),
+        pytest.param(request(), True, id="as a gardenlet requests it"),
         pytest.param(request(csr={"usages": [*USAGES][::-1]}), True, id="usages in another order"),
         *(pytest.param(request(f"gardener.cloud:system:seed:{name}"), False, id=repr(name)) for name in NO_NAMES),
         pytest.param(request("system:seed:a"), False, id="another common name"),
@@ -73,7 +73,7 @@ def test_usages_are_these_three_and_no_others(usages: list[str]) -> None:
     assert (why_not(parse(request(csr={"usages": usages}))) == "") is (sorted(usages) == sorted(USAGES))
 
 
-def test_the_review_is_about_whoever_made_the_request() -> None:
+def test_the_review_is_about_the_user_of_the_request() -> None:
     csr = request()
     csr["spec"] |= {"uid": "u", "extra": {"k": ["v"]}}
     requested = review(csr)["spec"]

@@ -125,7 +125,7 @@ def test_in_every_zone_of_the_world_what_is_next_is_last_then(place: str, text: 
     assert cron.last(after, (following.astimezone(UTC) - timedelta(minutes=1)).astimezone(zone)) is None
 
 
-def test_intervals_count_from_the_moment_that_is_asked_about() -> None:
+def test_intervals_count_from_the_moment_that_is_queried_about() -> None:
     every = parse_cron("@every 45m")
     assert isinstance(every, Every)
     assert every.next(TUESDAY) == TUESDAY + timedelta(minutes=45)

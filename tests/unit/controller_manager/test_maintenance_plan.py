@@ -344,7 +344,7 @@ def test_a_pool_is_not_left_too_far_behind(kubernetes: str, pool: str, version: 
     assert failure_reason(drawn) == ""
 
 
-def test_a_pool_that_would_be_too_far_behind_says_why_it_is_updated() -> None:
+def test_a_pool_that_would_be_too_far_behind_reports_why_it_is_updated() -> None:
     obj = at_version("1.31.3", worker("p", image="1.0.0", kubernetes={"version": "1.28.2"}))
     drawn = planned(obj, together("1.28.2 1.29.1 1.31.3! 1.32.0", "1.0.0<1.29 2.0.0"))
     assert chosen(drawn) == ("1.32.0", ["1.29.1"], ["2.0.0"])
@@ -377,7 +377,7 @@ def test_a_pool_whose_image_keeps_it_back_does_not_stop_its_control_plane() -> N
     )
 
 
-def test_an_expired_image_says_which_versions_do_not_suit_the_pool() -> None:
+def test_an_expired_image_states_which_versions_do_not_suit_the_pool() -> None:
     drawn = planned(at_version("1.30.5", worker("w", image="1.0.0")), together("1.30.5", "1.0.0! 2.0.0>=1.31"))
     assert chosen(drawn) == ("1.30.5", [""], ["1.0.0"])
     assert failure_reason(drawn).endswith(
@@ -816,7 +816,7 @@ def test_the_tables_are_sound() -> None:
             "rotate-ssh-keypair",
         ),
         ("Succeeded", {NEEDS_RETRY: "true"}, {OPERATION: "reconcile", NEEDS_RETRY: "true"}, ""),
-        # What somebody has asked for and waits for is not lost.
+        # What a user has requested and waits for is not lost.
         ("Succeeded", {OPERATION: "rotate-ca-start"}, {OPERATION: "rotate-ca-start"}, ""),
         (
             "Succeeded",
@@ -863,7 +863,7 @@ def test_the_tasks_of_a_maintained_shoot(present: str, restarts: Restarts, tasks
 # --- status.lastMaintenance
 
 
-def test_what_the_status_says_on_the_way() -> None:
+def test_what_the_status_reports_on_the_way() -> None:
     drawn = planned(at_version("1.29.3", worker(), auto=True), profile("1.29.3", "1.29.4", images=("5.1.0",)))
     assert begun(drawn, NOW) == {
         "description": description(drawn),
@@ -897,14 +897,14 @@ def test_what_the_status_says_on_the_way() -> None:
         ),
     ],
 )
-def test_what_the_status_says_in_the_end(before: Object, changed: bool, after: Object) -> None:
+def test_what_the_status_reports_in_the_end(before: Object, changed: bool, after: Object) -> None:
     assert ended(before, changed=changed) == after
 
 
 @pytest.mark.parametrize(
     "damaged", [{}, {"spec": None}, {"spec": {"kubernetes": [], "provider": {"workers": [1, {}]}}}]
 )
-def test_of_a_damaged_shoot_nothing_is_updated_and_the_plan_says_so(damaged: Object) -> None:
+def test_of_a_damaged_shoot_nothing_is_updated_and_the_plan_states_so(damaged: Object) -> None:
     drawn = planned(damaged, {})
     assert drawn.control_plane is not None
     assert not drawn.control_plane.succeeded

@@ -61,7 +61,7 @@ def control_plane(current: str, versions: list[Object], *, auto: bool, pool: str
 @pytest.mark.parametrize(
     ("current", "profile", "auto", "target", "reason"),
     [
-        # Nothing asks for it.
+        # Nothing requests it.
         ("1.29.3", "1.29.3 1.29.4 1.30.1", False, None, ""),
         ("1.29.3", "1.29.3+ 1.29.4", False, None, ""),
         # As the user wants it: patch versions only.

@@ -154,7 +154,7 @@ def test_rules_that_kubernetes_has_put_together_are_its_alone() -> None:
     assert role.change_of(present) == {}
 
 
-def test_a_role_that_somebody_has_made_an_aggregated_one_gets_its_rules_back() -> None:
+def test_a_role_that_a_user_has_made_an_aggregated_one_gets_its_rules_back() -> None:
     role = roles(TEAM)["gardener.cloud:system:project:dev"]
     present = PresentRight.of({**stored(role), "aggregationRule": {"clusterRoleSelectors": [{}]}})
     assert role.change_of(present) == {**role.content, "aggregationRule": None}
@@ -214,7 +214,7 @@ def test_no_member_gets_rights_without_a_role(members: list[Object]) -> None:
 
 
 class Counting:
-    """An API server that creates what it is asked to, and counts the requests that are under way."""
+    """An API server that creates what it is requested to, and counts the requests that are under way."""
 
     def __init__(self) -> None:
         self.most = self.now = self.created = 0

@@ -61,7 +61,7 @@ SEED = {"metadata": {"labels": {"a": "b"}}, "spec": {"taints": [{"key": "k"}]}}
         ({"seedTemplate": SEED}, {}),
     ],
 )
-def test_a_new_seed_is_what_the_templates_say(managed_seed: Object, unit: dict[str, int]) -> None:
+def test_a_new_seed_is_what_the_templates_state(managed_seed: Object, unit: dict[str, int]) -> None:
     shoot = {"spec": {"region": "r", "provider": {"type": "local"}}}
     seed_set = {"metadata": {"name": "s"}, "spec": {"template": {"spec": managed_seed}, "shootTemplate": shoot}}
     found = new_seed(seed_set)
@@ -112,7 +112,7 @@ def long_wanted(settings: Settings, observation: Observation) -> Memory:
         # A value for each Seed.
         (seen(45, 45), {"metrics": (Metric(resource="shoots", average=Fraction(30)),)}, 3, "DesiredWithinRange"),
         (seen(45, 0, 0), {"metrics": (Metric(resource="shoots", average=Fraction(30)),)}, 2, "DesiredWithinRange"),
-        # Somebody has asked for fewer: that is not undone, unless there is demand.
+        # A user has requested fewer: that is not undone, unless there is demand.
         (seen(30, 0, replicas=1), {}, 1, "DesiredWithinRange"),
         (seen(45, 45, replicas=1), {}, 1, "DesiredWithinRange"),
         (seen(80, 0, replicas=1), {}, 2, "DesiredWithinRange"),
@@ -208,7 +208,7 @@ def test_a_removal_that_is_not_possible_any_more_is_taken_back() -> None:
     late = replace(taken, now=taken.now + timedelta(minutes=5))
     decision = decide(DEFAULTS, late, waiting.memory)
     assert (decision.replicas, decision.is_cancelled) == (2, True)
-    # Whoever else wanted fewer is not contradicted.
+    # Another client that wanted fewer is not contradicted.
     by_hand = decide(DEFAULTS, taken, Memory())
     assert decide(DEFAULTS, late, by_hand.memory).replicas == 1
 
@@ -290,7 +290,7 @@ def test_what_always_holds(chosen: Settings, observation: Observation, *, long: 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])  # one of sixteen grows
 @given(SETTINGS, OBSERVATIONS)
 def test_what_was_added_is_not_removed_again(chosen: Settings, observation: Observation) -> None:
-    """After more replicas were asked for, their Seeds come, empty, and the same Shoots are on the others."""
+    """After more replicas were requested, their Seeds come, empty, and the same Shoots are on the others."""
     grown = decide(chosen, observation, long_wanted(chosen, observation))
     assume(grown.replicas > observation.replicas and observation.unit.get("shoots") and observation.seeds)
     new = grown.replicas - len(observation.seeds)

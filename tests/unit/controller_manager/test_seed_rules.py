@@ -1,4 +1,4 @@
-"""What is said about Seeds, and about the Shoots of lost ones."""
+"""What is reported about Seeds, and about the Shoots of lost ones."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,6 +1,6 @@
 """ManagedSeedSets in any order of events: passes that end anywhere, users that interfere, Shoots that fail.
 
-A model of the garden carries out what `decide` says, in the order in which the controller writes.
+A model of the garden carries out what `decide` returns, in the order in which the controller writes.
 """
 
 from dataclasses import dataclass, field
@@ -152,7 +152,7 @@ class Garden:
                 thing.operation = "Delete Processing"
 
     def gardenlet(self, name: str, *, fails: bool = False) -> None:
-        """One thing that is due for a replica, by whoever sees to it."""
+        """One thing that is due for a replica, by the program responsible for it."""
         thing = self.things[name]
         if thing.operation.endswith("Processing"):
             if thing.deleting and not fails:

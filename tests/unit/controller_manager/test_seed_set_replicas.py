@@ -156,7 +156,7 @@ def test_when_a_seed_is_ready(of: Object | None, *, expected: bool) -> None:
         ("something", ShootHealth.UNKNOWN),
     ],
 )
-def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: ShootHealth) -> None:
+def test_the_label_states_how_healthy_a_shoot_is(label: str | None, expected: ShootHealth) -> None:
     assert health_of(replica_shoot("s", health=label)) is expected
 
 
@@ -171,7 +171,7 @@ def test_the_label_says_how_healthy_a_shoot_is(label: str | None, expected: Shoo
             Replica(shoot=replica_shoot("s", health="progressing"), managed_seed=managed_seed("s"), seed=seed("s")),
             False,
         ),
-        # What its Shoot does meanwhile is said by the label alone.
+        # What its Shoot does meanwhile is reported by the label alone.
         (Replica(shoot=replica_shoot("s", "Reconcile Failed"), managed_seed=managed_seed("s"), seed=seed("s")), True),
     ],
 )

@@ -107,7 +107,7 @@ def test_former_templates_are_found_again() -> None:
     assert templates_in(first) == {"a": 1}
 
 
-def test_a_revision_is_labelled_as_the_set_selects_and_says_why() -> None:
+def test_a_revision_is_labelled_as_the_set_selects_and_reports_why() -> None:
     caused = copy.deepcopy(SET)
     caused["metadata"]["annotations"] = {"kubernetes.io/change-cause": "because", "other": "x"}
     made = new_revision(caused, templates_of(caused), number=4, collisions=None)
@@ -201,7 +201,7 @@ _SPECS = st.dictionaries(st.sampled_from("abc"), _VALUES, max_size=3)
 
 
 @given(_SPECS, _SPECS)
-def test_what_was_not_changed_by_hand_becomes_as_the_new_templates_say(old: Object, new: Object) -> None:
+def test_what_was_not_changed_by_hand_becomes_as_the_new_templates_state(old: Object, new: Object) -> None:
     assert merged(old, new, old) == new
 
 
@@ -264,7 +264,7 @@ def _reported(
 PROTECTED = {"seedmanagement.gardener.cloud/protect-from-deletion": "true"}
 
 
-def test_the_conditions_say_how_it_goes() -> None:
+def test_the_conditions_report_how_it_goes() -> None:
     assert _reported(ready("test-0"), target=1) == [
         ["True", "AllReplicasReady", "All 1 replicas are ready."],
         ["False", "Idle", "No replica is pending."],

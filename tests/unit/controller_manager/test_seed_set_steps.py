@@ -238,7 +238,7 @@ def test_the_one_whose_removal_has_begun_goes_on_even_if_another_would_be_chosen
     assert done(chosen)[:2] == (Action.DELETE_MANAGED_SEED, "test-0")
 
 
-def test_a_managed_seed_that_came_back_is_looked_at_anew() -> None:
+def test_a_managed_seed_that_came_back_is_looked_at_again() -> None:
     back = decide(observed(ready("test-0"), target=0, pending="test-0 ManagedSeedDeleting", used_seeds={"test-0"}))
     assert back == NoneDeletable(protected=[], in_use=["test-0"])
 
@@ -317,7 +317,7 @@ def test_pauses_grow(retries: int, waited: float, again_after: float | None) -> 
         assert step(decide(later)).again_after == again_after
 
 
-def test_a_new_round_is_asked_for() -> None:
+def test_a_new_round_is_requested() -> None:
     given_up = observed(FAILED, pending="test-0 ShootReconcileFailed 3", is_asked=True)
     assert done(decide(given_up)) == (Action.RETRY_SHOOT, "test-0", Reason.SHOOT_RECONCILING, 4)
 
@@ -364,7 +364,7 @@ def test_one_that_was_repaired_by_hand_goes_on() -> None:
 
 
 def on(name: str, revision: str, of_managed_seed: str = "", **options: Any) -> Replica:
-    """Ready, unless options of the Shoot say otherwise."""
+    """Ready, unless options of the Shoot specify otherwise."""
     return Replica(
         shoot=replica_shoot(name, revision=revision, **options),
         managed_seed=managed_seed(name, revision=of_managed_seed or revision),

@@ -1,4 +1,4 @@
-"""How Prometheus is asked: seldom, only where it was configured, and within bounds."""
+"""Queries to Prometheus: seldom, only where it was configured, and within bounds."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ async def test_all_who_ask_within_a_period_get_one_answer() -> None:
         assert len(server.queries) == 3
 
 
-async def test_what_was_said_last_counts_until_it_is_old() -> None:
+async def test_what_was_reported_last_counts_until_it_is_old() -> None:
     async with prometheus() as server:
         server.clock, server.samples = START.timestamp, {"a": "3"}
         source = source_of(server.url)

@@ -66,7 +66,7 @@ def test_a_sample_of_no_seed_or_of_two_is_not_known() -> None:
         (json.dumps({"status": "error", "error": "x" * 1000}).encode(), f": {'x' * 200}…"),
     ],
 )
-def test_what_is_no_answer_says_why(body: bytes, why: str) -> None:
+def test_what_is_no_answer_reports_why(body: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         samples_of(body)
 

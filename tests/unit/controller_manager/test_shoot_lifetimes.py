@@ -45,7 +45,7 @@ def test_the_shortest_lifetime_counts(days: tuple[Any, ...], expected: int | Non
     assert (found and found.days) == expected
 
 
-def test_it_lasts_from_the_creation_unless_the_annotation_says_something_else() -> None:
+def test_it_lasts_from_the_creation_unless_the_annotation_states_something_else() -> None:
     assert first_end(expiring(), 7 * DAY) == "2026-01-08T10:00:00Z"
     assert first_end(expiring(), timedelta.max) == "9999-12-31T00:00:00Z"
     assert end(expiring("2026-01-08T10:00:00Z")) == CREATED + 7 * DAY

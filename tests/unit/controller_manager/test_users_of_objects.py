@@ -83,7 +83,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON))
-def test_no_object_is_too_odd_to_be_asked(obj: Object) -> None:
+def test_no_object_is_too_odd_to_be_queried(obj: Object) -> None:
     for references in (
         *(users.cloud_profiles, users.namespaced_cloud_profiles, users.secret_bindings, users.credentials_bindings),
         *(users.exposure_classes, users.parents, users.secrets, users.workload_identities, users.quotas),

@@ -1,4 +1,4 @@
-"""A request says one thing only, or it is malformed."""
+"""A request reports one thing only, or it is malformed."""
 
 import base64
 import ipaddress
@@ -120,7 +120,7 @@ def test_names_that_could_be_read_in_two_ways_are_malformed(attributes: list[byt
         *((pem(hand_made([(COMMON_NAME, UTF8, b"n" * length)])), ("n" * length,)) for length in (0, 65, 265)),
     ],
 )
-def test_common_names_are_what_they_say(written: bytes, names: tuple[str, ...]) -> None:
+def test_common_names_are_what_they_report(written: bytes, names: tuple[str, ...]) -> None:
     assert requested(text(written)).common_names == names
 
 
@@ -144,7 +144,7 @@ def test_text_that_the_signer_leaves_out_is_malformed(tag: int, value: bytes) ->
         ({"extensions": [x509.BasicConstraints(ca=True, path_length=None)]}, "extension:2.5.29.19"),
     ],
 )
-def test_whatever_else_is_asked_for_is_noticed(more: dict[str, Any], reported: str) -> None:
+def test_whatever_else_is_requested_is_noticed(more: dict[str, Any], reported: str) -> None:
     assert requested(text(signing_request("a", **more))).others == {reported}
 
 
@@ -167,5 +167,5 @@ def test_a_range_of_addresses_is_malformed() -> None:
         ({"certificate": ""}, True),
     ],
 )
-def test_a_request_is_pending_until_somebody_decided(status: object, pending: bool) -> None:
+def test_a_request_is_pending_until_a_user_decided(status: object, pending: bool) -> None:
     assert is_pending({**csr_object(GOOD), "status": status}) is pending

@@ -1,4 +1,4 @@
-"""Whatever is asked for, nothing breaks, and nothing is approved that a second, simpler set of rules refuses.
+"""Whatever is requested, nothing breaks, and nothing is approved that a second, simpler set of rules refuses.
 
 Requests are drawn near what is right: most of them are wrong in one or two points only. The oracle does not look at the
 bytes that were parsed, but at what the request was made from.

@@ -100,7 +100,7 @@ def test_a_managed_resource_that_is_gone_has_no_series(world: World) -> None:
     assert world.series("s_objects") == {"all": 0, "unhealthy": 0, "progressing": 0}
 
 
-def test_the_last_application_is_what_this_process_saw_or_else_what_the_condition_says(world: World) -> None:
+def test_the_last_application_is_what_this_process_saw_or_else_what_the_condition_reports(world: World) -> None:
     world.add("restarted", GOOD)
     world.add("applied", GOOD)
     world.add("failing", [condition("ResourcesApplied", "False", "ApplyFailed")])
@@ -113,7 +113,7 @@ def test_the_last_application_is_what_this_process_saw_or_else_what_the_conditio
     }
 
 
-def test_an_ignored_one_says_since_when(world: World) -> None:
+def test_an_ignored_one_reports_since_when(world: World) -> None:
     world.add("a", [condition("ResourcesApplied", "True", "ManagedResourceIgnored")])
     world.add("b", GOOD)
     assert world.series("_ignored_since_timestamp_seconds") == {"ns/a": T2_SECONDS}
@@ -152,7 +152,7 @@ def test_a_limit_of_none_leaves_the_sums(idle: World) -> None:
     assert idle.series("s_without_series") == {"": 1}
 
 
-def test_a_condition_of_somebody_else_that_makes_no_sense_is_no_reason_to_fail(world: World) -> None:
+def test_a_condition_of_another_client_that_makes_no_sense_is_no_reason_to_fail(world: World) -> None:
     world.add("a", [{"type": "ResourcesApplied", "status": "True", "lastUpdateTime": "yesterday"}])
     assert world.series("_last_applied_timestamp_seconds") == {}
 

@@ -83,7 +83,7 @@ def test_what_names_a_config_map_follows_it_and_protects_it() -> None:
         *(config_map("unnamed"), config_map("other/c"), secret("c")),
     ],
 )
-def test_it_keeps_its_name_if_its_author_says_so_or_nothing_names_it(named: Object) -> None:
+def test_it_keeps_its_name_if_its_author_demands_it_or_nothing_names_it(named: Object) -> None:
     stamped = stamp([named, deployment("c")])
     assert stamped[0] == named
     assert stamped[1]["metadata"]["annotations"] == {annotation_key("configmap", "c"): "c"}

@@ -124,7 +124,7 @@ def test_users_bind_only_what_they_may_read(kind: Kind, obj: Object, denied: str
     assert message in refused.message
 
 
-def test_rights_are_asked_again_only_for_what_changes() -> None:
+def test_rights_are_queried_again_only_for_what_changes() -> None:
     old = Asked(SECRET_BINDING, garden=GARDEN).create(secret_binding(quotas=["q"])).object
     requested = Asked(SECRET_BINDING)
     labelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}

@@ -210,7 +210,7 @@ class SlowReviews(Reviews):
         return answer
 
 
-async def test_rights_of_one_user_are_asked_a_few_at_a_time_and_others_do_not_wait() -> None:
+async def test_rights_of_one_user_are_queried_a_few_at_a_time_and_others_do_not_wait() -> None:
     reviews = SlowReviews()
     access = Access(cast("Any", reviews))
     rights = [Right(verb="get", resource=QUOTAS, name=f"q{number}", denial="") for number in range(100)]

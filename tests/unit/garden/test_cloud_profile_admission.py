@@ -158,7 +158,7 @@ SUPPORTED = {"classification": "supported"}
         ),
     ],
 )
-def test_what_is_wrong_is_said_all_at_once(changes: Object, fields: set[str]) -> None:
+def test_what_is_wrong_is_reported_all_at_once(changes: Object, fields: set[str]) -> None:
     refused = Asked(CLOUD_PROFILE).create(profile(**changes))
     assert (refused.code, refused.fields) == (422, fields), refused.message
 

@@ -43,7 +43,7 @@ def deployment(version: str, meta: Object = META, **fields: Any) -> Object:
         (deployment(V1), deployment(V1BETA1, type="")),
     ],
 )  # fmt: skip
-def test_both_versions_say_the_same(new: Object, old: Object) -> None:
+def test_both_versions_state_the_same(new: Object, old: Object) -> None:
     assert convert(new, V1BETA1) == old
     assert convert(old, V1) == new
     assert convert(new, V1) == new

@@ -70,7 +70,9 @@ def in_days(days: float) -> str:
         (approval(), "", "ann", True),
     ],
 )
-def test_two_people_delete_where_the_project_says_so(rule: Object, confirmed_by: str, by: str, *, denied: bool) -> None:
+def test_two_people_delete_where_the_project_states_so(
+    rule: Object, confirmed_by: str, by: str, *, denied: bool
+) -> None:
     obj = confirmed(confirmed_by)
     outcome = requested(project(rule), user=by).delete(obj)
     assert outcome.code == (403 if denied else 200), outcome.message

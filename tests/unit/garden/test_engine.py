@@ -94,7 +94,7 @@ def test_what_is_stored_in_no_shape_at_all_can_be_mended_and_deleted(stored: Any
         assert isinstance(run(handler(requested)), Allowed)
 
 
-def test_what_the_caches_do_not_know_is_asked_for_before_it_counts_as_missing() -> None:
+def test_what_the_caches_do_not_know_is_requested_before_it_counts_as_missing() -> None:
     stored = {**PROJECT, "metadata": {"name": "p", "resourceVersion": "9"}}
     lookups, access = Lookups(state_of(), KIND.reads), Access(cast("Any", Reviews(stored=[stored])))
     assert isinstance(run(validator(KIND, lookups, access)(request())), Allowed)

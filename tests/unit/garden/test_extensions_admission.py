@@ -66,7 +66,7 @@ def test_extensions_get_defaults_and_other_kinds_do_not() -> None:
         ),
     ],
 )
-def test_what_a_registration_may_not_say(obj: Object, fields: set[str]) -> None:
+def test_what_a_registration_may_not_state(obj: Object, fields: set[str]) -> None:
     assert Asked(CONTROLLER_REGISTRATION).create(obj).fields == fields
 
 

@@ -14,6 +14,7 @@ from gardener.api.definition import Definition, custom_resource_definition
 from gardener.api.garden.definitions import DEFINITIONS
 from gardener.api.schema import Schema
 from gardener.api.seed_definitions import DEFINITIONS as DEFINITIONS_OF_SEEDS
+from kit.wording import problems
 from kube.objects import Object
 from kube.resources import Resource
 
@@ -60,11 +61,18 @@ def test_each_field_has_a_description_that_is_a_sentence(definition: Definition)
 
 
 @each
-def test_a_description_says_more_than_the_name_of_its_field(definition: Definition) -> None:
-    """Of parts of a thing that is described around them, such as its name, two words are enough."""
+def test_a_description_states_more_than_the_name_of_its_field(definition: Definition) -> None:
     described = {path: str(schema.get("description", "")) for path, schema in schemas(definition) if path[-1] != "]"}
-    poor = {path: text for path, text in described.items() if not re.match(r"Its \w|\S+ \S+ \S+", text)}
+    poor = {path: text for path, text in described.items() if not re.match(r"\S+ \S+", text)}
     assert poor == {}
+
+
+@each
+def test_a_description_has_plain_words(definition: Definition) -> None:
+    described = {path: str(schema.get("description", "")) for path, schema in schemas(definition)}
+    vague = re.compile(r"(Its|Their|Those|The same) ")
+    found = {path: [*problems(text), *vague.findall(text[:9])] for path, text in described.items()}
+    assert {path: each for path, each in found.items() if each} == {}
 
 
 UNITS = {"Seconds": "second", "Minutes": "minute", "Days": "day", "Percent": "percent"}
@@ -85,7 +93,7 @@ def test_defaults_are_in_the_descriptions(definition: Definition) -> None:
 
 
 @each
-def test_what_is_defaulted_says_the_same_as_its_description(definition: Definition) -> None:
+def test_what_is_defaulted_has_the_value_in_its_description(definition: Definition) -> None:
     for path, schema in schemas(definition):
         default, description = schema.get("default"), schema.get("description", "")
         if isinstance(default, str | int | float):

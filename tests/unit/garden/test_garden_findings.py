@@ -28,7 +28,7 @@ def test_denials_make_403_and_are_named_once() -> None:
     )
 
 
-def test_with_both_the_answer_is_422_and_says_all() -> None:
+def test_with_both_the_answer_is_422_and_reports_all() -> None:
     refused = status(SHOOTS, "s", [Denial("no"), required("spec.b")])
     assert refused["code"] == 422
     assert refused["message"].endswith("is invalid: spec.b: Required value; no")
@@ -87,7 +87,7 @@ BAD = invalid("spec.a", 1, "too small")
         ),
         pytest.param({}, [required("spec.a")], {}, [required("spec.a")], [], id="missing as before"),
         pytest.param({"a": 1}, [Denial("no", "spec.a")], {"a": 1}, [Denial("no", "spec.a")], [], id="denied as before"),
-        pytest.param({"a": 2}, [Denial("no", "spec.a")], {"a": 1}, [Denial("no", "spec.a")], [Denial("no", "spec.a")], id="denied anew"),
+        pytest.param({"a": 2}, [Denial("no", "spec.a")], {"a": 1}, [Denial("no", "spec.a")], [Denial("no", "spec.a")], id="denied again"),
         pytest.param({"a": 1}, [Denial("no")], {"a": 2}, [Denial("no")], [Denial("no")], id="denied as a whole"),
     ],
 )  # fmt: skip

@@ -68,22 +68,22 @@ def of_table(table: Table) -> set[Right]:
 
 
 @pytest.mark.parametrize("name", project.INSIDE_NAMESPACE)
-def test_roles_of_members_grant_what_the_table_says(name: str) -> None:
+def test_roles_of_members_grant_what_the_table_states(name: str) -> None:
     assert rights(f"gardener.cloud:system:{name}") == of_table(project.INSIDE_NAMESPACE[name])
 
 
-def test_roles_of_each_project_grant_what_the_table_says() -> None:
+def test_roles_of_each_project_grant_what_the_table_states() -> None:
     wanted = wanted_roles({"metadata": {"name": "dev", "uid": "u"}, "spec": {}}, "garden-dev")
     granted = {each.key.name: set(chain(*map(_rights, each.content["rules"]))) for each in wanted}
     assert granted == {f"gardener.cloud:system:{name}:dev": of_table(each) for name, each in project.OF_PROJECT.items()}
 
 
-def test_roles_of_gardenlets_grant_no_more_than_the_table_says() -> None:
+def test_roles_of_gardenlets_grant_no_more_than_the_table_states() -> None:
     assert rights("gardener.cloud:system:seeds") <= of_table(gardenlet.TABLE)
     assert rights("gardener.cloud:system:seed-bootstrapper") == of_table(bootstrapper.TABLE)
 
 
-def test_all_users_have_what_the_table_says() -> None:
+def test_all_users_have_what_the_table_states() -> None:
     names = ("read-global-resources", "user-auth", "request-tokens")
     granted = set(chain(*(rights(f"gardener.cloud:system:{name}") for name in names)))
     of_kubernetes = {

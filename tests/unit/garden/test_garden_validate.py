@@ -1,4 +1,4 @@
-"""`python -m webhooks garden validate`: what is said about manifests without a cluster, and with which exit code."""
+"""`python -m webhooks garden validate`: what is reported about manifests without a cluster, and with which exit code."""
 
 import io
 import json
@@ -48,10 +48,10 @@ def findings(obj: Object) -> list[str]:
     return [str(finding) for finding in report(obj).findings]
 
 
-# --- what is said
+# --- what is reported
 
 
-def test_all_that_is_wrong_is_said_at_once_each_with_its_field(manifest: Path, capsys: Any) -> None:
+def test_all_that_is_wrong_is_reported_at_once_each_with_its_field(manifest: Path, capsys: Any) -> None:
     assert run(manifest, project("much-too-long", members=[member("visitor")], colour="red")) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f'{manifest}:1: Project "much-too-long" is invalid:'
@@ -60,7 +60,7 @@ def test_all_that_is_wrong_is_said_at_once_each_with_its_field(manifest: Path, c
     assert any(line.startswith('* spec.members[0].roles[0]: Unsupported value: "visitor"') for line in lines)
 
 
-def test_what_is_fine_is_said_to_be_and_what_is_of_another_api_is_left_out(manifest: Path, capsys: Any) -> None:
+def test_what_is_fine_is_reported_to_be_and_what_is_of_another_api_is_left_out(manifest: Path, capsys: Any) -> None:
     assert run(manifest, project(), SECRET, "# nothing\n", project("b")) == 0
     assert capsys.readouterr().out.splitlines() == [
         f'{manifest}:1: Project "dev" is fine',
@@ -69,7 +69,7 @@ def test_what_is_fine_is_said_to_be_and_what_is_of_another_api_is_left_out(manif
     ]
 
 
-def test_warnings_are_said_and_refuse_nothing(manifest: Path, capsys: Any) -> None:
+def test_warnings_are_reported_and_refuse_nothing(manifest: Path, capsys: Any) -> None:
     old = {**member(), "role": "admin"}
     del old["roles"]
     assert run(manifest, project(members=[old])) == 0
@@ -80,7 +80,7 @@ def test_defaults_are_filled_in_before_anything_is_checked() -> None:
     assert findings(project(members=[{key: value for key, value in member().items() if key != "roles"}])) == []
 
 
-def test_rules_of_the_webhooks_are_not_asked_about_what_has_no_shape() -> None:
+def test_rules_of_the_webhooks_are_not_queried_about_what_has_no_shape() -> None:
     assert findings(project(members="ann")) != []
 
 
@@ -108,7 +108,7 @@ def test_an_object_needs_a_name(meta: Object, text: str) -> None:
     assert found.startswith(text)
 
 
-def test_what_was_not_looked_at_is_said(manifest: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_looked_at_is_reported(manifest: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run(manifest, project())
     assert ("cel-expr-python" in capsys.readouterr().err) is not rules_are_checked()
     monkeypatch.setattr(command, "rules_are_checked", lambda: False)

@@ -65,7 +65,7 @@ def seed_of(outcome: Outcome) -> Object:
 # --- defaults
 
 
-def test_a_seed_is_what_its_shoot_says() -> None:
+def test_a_seed_is_what_its_shoot_states() -> None:
     outcome = created(
         {"metadata": {"name": "s", "namespace": "garden"}, "spec": {"shoot": {"name": "s"}, "gardenlet": {}}}
     )
@@ -77,7 +77,7 @@ def test_a_seed_is_what_its_shoot_says() -> None:
     assert gardenlet == {"config": config, "deployment": deployment, **bootstrap}
 
 
-def test_what_the_author_says_stays_and_other_parts_of_the_configuration_are_left_alone() -> None:
+def test_what_the_author_states_stays_and_other_parts_of_the_configuration_are_left_alone() -> None:
     obj = managed({"taints": [{"key": "a"}], "provider": {"zones": ["a"]}}, deployment={"image": {"tag": "latest"}})
     config = obj["spec"]["gardenlet"]["config"]
     config["resources"] = {"capacity": {"shoots": 5, "pods": "7"}}
@@ -143,12 +143,12 @@ def test_a_domain_of_the_garden_is_served_by_it_though_the_shoot_does_without() 
         ),
     ],
 )
-def test_somebody_must_make_dns_records(dns: Object, binding: Object, reason: str) -> None:
+def test_a_user_must_make_dns_records(dns: Object, binding: Object, reason: str) -> None:
     refused = created(managed(), of=host(dns={"domain": "x.org", **dns}, **binding))
     assert (refused.code, refused.fields, reason in refused.message) == (422, {f"{SEED}.ingress"}, True)
 
 
-def test_who_makes_dns_records_may_be_said() -> None:
+def test_who_makes_dns_records_may_be_set() -> None:
     own = {"provider": {"type": "x", "secretRef": {"name": "n", "namespace": "garden"}}}
     assert seed_of(created(managed({"dns": own}), of=host(dns={"domain": "x.org"})))["dns"] == own
 
@@ -174,7 +174,7 @@ def test_topology_aware_routing_is_not_switched_off_in_the_shoot(settings: Objec
     assert created(managed(), of=of).status is None
 
 
-def test_what_was_filled_in_is_not_filled_in_anew() -> None:
+def test_what_was_filled_in_is_not_filled_in_again() -> None:
     old = created(managed()).object
     changed = host(networking={"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"})
     new = {**copy.deepcopy(old), "metadata": {**old["metadata"], "labels": {"a": "b"}}}
@@ -242,7 +242,7 @@ def test_managed_seeds_are_in_the_garden_and_not_beside_a_gardenlet_of_that_name
         ({"ingress": {"controller": {"kind": "traefik"}}}, {"ingress.controller.kind"}),
     ],
 )
-def test_a_seed_is_valid_and_says_nothing_else_than_its_shoot(seed: Object, fields: set[str]) -> None:
+def test_a_seed_is_valid_and_states_nothing_else_than_its_shoot(seed: Object, fields: set[str]) -> None:
     if "backup" in seed:
         seed["backup"]["secretRef"] = {"name": "b", "namespace": "garden"}
     refused = created(managed(seed))
@@ -328,7 +328,7 @@ def template(seed: Object | None = None, **metadata: Any) -> Object:
     return {"metadata": {"name": "s", "namespace": "garden"}, "spec": spec}
 
 
-def test_the_seed_of_a_template_is_what_its_shoot_says() -> None:
+def test_the_seed_of_a_template_is_what_its_shoot_states() -> None:
     stored = created(template({"taints": [{"key": "a"}], "backup": {}}, labels={"a": "b"})).spec
     backup = {"provider": "local", "secretRef": {"name": "backup-s", "namespace": "garden"}}
     seed = {**FOUND, "taints": [{"key": "a"}], "backup": backup}
@@ -354,12 +354,12 @@ def test_the_seed_of_a_template_is_what_its_shoot_says() -> None:
         (template({"provider": 5}), {"spec.provider"}),
     ],
 )
-def test_the_seed_of_a_template_is_valid_and_says_nothing_else_than_its_shoot(obj: Object, fields: set[str]) -> None:
+def test_the_seed_of_a_template_is_valid_and_states_nothing_else_than_its_shoot(obj: Object, fields: set[str]) -> None:
     refused = created(obj)
     assert (refused.code, refused.fields) == (422, {f"{TEMPLATE}.{field}" for field in fields}), refused.message
 
 
-def test_a_template_needs_a_shoot_and_somebody_who_makes_dns_records() -> None:
+def test_a_template_needs_a_shoot_and_a_user_who_makes_dns_records() -> None:
     assert "shoot garden/s not found" in Asked(MANAGED_SEED).create(template()).message
     refused = created(template(), of=host(dns={"domain": "x.org"}))
     assert refused.fields == {f"{TEMPLATE}.spec.ingress"}
@@ -380,7 +380,7 @@ def test_what_identifies_the_seed_of_a_template_stays() -> None:
     assert refused.fields == {f"{TEMPLATE}.spec.{field}" for field in fields}
 
 
-def test_what_a_shoot_says_late_comes_into_the_template() -> None:
+def test_what_a_shoot_states_late_comes_into_the_template() -> None:
     old = created(template(), of=host(networking={"nodes": "10.250.0.0/16"})).object
     assert old["spec"]["seedTemplate"]["spec"]["networks"] == {"nodes": "10.250.0.0/16"}
     new = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}

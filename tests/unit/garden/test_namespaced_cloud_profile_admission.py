@@ -104,7 +104,7 @@ def test_a_new_profile_has_no_expired_versions_and_no_images_that_have_lost_all(
         ),
     ],
 )
-def test_what_is_wrong_is_said_all_at_once(spec: Object, fields: set[str]) -> None:
+def test_what_is_wrong_is_reported_all_at_once(spec: Object, fields: set[str]) -> None:
     refused = Asked(NAMESPACED_CLOUD_PROFILE, garden=[parent()]).create(own(**spec))
     assert (refused.code, refused.fields) == (422, fields), refused.message
 

@@ -66,7 +66,7 @@ def test_limits_hold_for_the_resources_that_they_name(
     assert isinstance(requested(limits, of_size(length)), Allowed) is is_allowed
 
 
-def test_a_refusal_says_how_large_the_object_is_and_may_be() -> None:
+def test_a_refusal_reports_how_large_the_object_is_and_may_be() -> None:
     refused = requested([KIBIBYTE], of_size(1025))
     assert isinstance(refused, Denied)
     assert "1025 bytes, at most 1024 are allowed for shoots.core.gardener.cloud" in refused.message

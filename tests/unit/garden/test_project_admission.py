@@ -43,7 +43,7 @@ def test_who_creates_a_project_owns_it() -> None:
     }
 
 
-def test_who_created_a_project_cannot_be_said_by_its_author() -> None:
+def test_who_created_a_project_cannot_be_set_by_its_author() -> None:
     assert Asked(PROJECT, user="ann").create(project(createdBy=user("bob"))).spec["createdBy"] == user("ann")
 
 
@@ -123,7 +123,7 @@ MEMBER = user("bob", "admin")
         ),
     ],
 )
-def test_what_is_wrong_is_said_all_at_once(name: str, spec: Object, fields: set[str]) -> None:
+def test_what_is_wrong_is_reported_all_at_once(name: str, spec: Object, fields: set[str]) -> None:
     refused = Asked(PROJECT).create(project(name, **spec))
     assert (refused.code, refused.fields) == (422, fields), refused.message
 

@@ -12,7 +12,7 @@ def test_a_star_makes_a_field_required() -> None:
     assert list(made["properties"]) == ["name", "size"]
 
 
-def test_what_is_not_said_is_not_in_the_schema() -> None:
+def test_what_is_not_specified_is_not_in_the_schema() -> None:
     assert string("A text.") == {"description": "A text.", "type": "string"}
 
 

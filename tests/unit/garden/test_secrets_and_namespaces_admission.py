@@ -24,7 +24,7 @@ def test_texts_become_data() -> None:
     assert "stringData" not in created.object
 
 
-def test_a_type_that_is_not_said_stays() -> None:
+def test_a_type_that_is_not_specified_stays() -> None:
     old = {"type": "t", "data": {}}
     assert Asked(INTERNAL_SECRET).update(old, {"data": {"a": encoded("b")}}).object["type"] == "t"
 

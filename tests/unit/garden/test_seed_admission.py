@@ -75,7 +75,7 @@ def test_capacity_is_reserved_unless_that_is_turned_off(sent: Object | None, kep
     assert stored(settings__excessCapacityReservation=sent)["spec"]["settings"]["excessCapacityReservation"] == kept
 
 
-def test_labels_say_which_extensions_a_seed_uses() -> None:
+def test_labels_state_which_extensions_a_seed_uses() -> None:
     suffix = "extensions.gardener.cloud/local"
     wanted = {f"provider.{suffix}": "true", f"dnsrecord.{suffix}": "true"}
     obj = seed(backup=backup())
@@ -145,7 +145,7 @@ def test_labels_say_which_extensions_a_seed_uses() -> None:
         ({"networks__pods": "x", "dns": {}}, {"spec.networks.pods", "spec.dns.provider"}),
     ],
 )
-def test_what_is_wrong_is_said_all_at_once(changes: Object, fields: set[str]) -> None:
+def test_what_is_wrong_is_reported_all_at_once(changes: Object, fields: set[str]) -> None:
     registered = {**REGISTRATION, "spec": {"resources": [*RESOURCES, {"kind": "BackupBucket", "type": "other"}]}}
     refused = Asked(SEED, garden=[registered]).create(seed(**changes))
     assert (refused.code, refused.fields) == (422, fields), refused.message

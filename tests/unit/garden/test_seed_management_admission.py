@@ -402,7 +402,7 @@ def test_autoscalers(obj: Object, fields: set[str]) -> None:
     assert (outcome.code, outcome.fields) == (422 if fields else 200, fields), outcome.message
 
 
-def test_an_autoscaler_looks_at_shoots_unless_it_says_otherwise() -> None:
+def test_an_autoscaler_looks_at_shoots_unless_it_specifies_otherwise() -> None:
     obj = autoscaler()
     del obj["spec"]["metrics"]
     spec = Asked(SEED_AUTOSCALER).create(obj).spec

@@ -228,7 +228,7 @@ def test_networks_are_those_that_the_seed_proposes() -> None:
     assert (given["pods"], given["services"]) == ("10.96.0.0/11", "100.64.0.0/13")
 
 
-def test_what_the_exposure_class_says_is_added_and_does_not_conflict_with_itself() -> None:
+def test_what_the_exposure_class_states_is_added_and_does_not_conflict_with_itself() -> None:
     selector = {"matchLabels": {"a": "b"}, "providerTypes": ["z"]}
     exposure = of(
         garden.EXPOSURE_CLASSES,

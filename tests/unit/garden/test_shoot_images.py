@@ -104,7 +104,7 @@ def test_a_pool_keeps_an_expired_image_and_a_new_one_does_not_get_it() -> None:
         (timedelta(days=15), ""),
     ],
 )
-def test_a_warning_says_whether_a_version_has_expired_or_will(after: timedelta, reported: str) -> None:
+def test_a_warning_reports_whether_a_version_has_expired_or_will(after: timedelta, reported: str) -> None:
     date = datetime.now(UTC) + after
     offered = offering(linux=[version("1.1.0", expirationDate=format_time(date))])
     versions = [{"version": "1.30.5", "expirationDate": format_time(date)}, {"version": "1.31.2"}]

@@ -104,7 +104,7 @@ def request(state: Any = STATE) -> dict[str, Any]:
 @settings(max_examples=300, deadline=None)
 @given(shoots(), some(META, 3), st.sampled_from(STATUSES), some(META, 3))
 def test_rules_of_the_spec_find_nothing_new_while_it_stays(old: Object, was: Any, status: Any, now: Any) -> None:
-    """That is why they are not asked then."""
+    """That is why they are not queried then."""
     old = with_fields({**old, "status": status}, **was)
     new = with_fields(old, **now)
     write = Write(operation="UPDATE", new=new, old=old, **request())

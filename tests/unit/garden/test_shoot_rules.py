@@ -215,7 +215,7 @@ def test_a_field_that_only_looks_wrong_is_accepted(fields: dict[str, Any]) -> No
     assert create(submitted(**fields)).status is None
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     refused = create(submitted(purpose="infrastructure", region="mars", networking__pods="x", **pool(maxSurge="x")))
     assert {"spec.purpose", "spec.region", "spec.networking.pods", f"{W}[0].maxSurge"} == refused.fields
     assert 'spec.region: Unsupported value: "mars"' in refused.message
@@ -277,7 +277,7 @@ def test_what_the_garden_does_not_have_is_refused(fields: dict[str, Any], report
     assert reported in refused.message
 
 
-def test_a_workerless_shoot_may_say_how_long_pods_stay_on_nodes_that_join_it_by_themselves() -> None:
+def test_a_workerless_shoot_may_state_how_long_pods_stay_on_nodes_that_join_it_by_themselves() -> None:
     server = {"defaultNotReadyTolerationSeconds": 60, "defaultUnreachableTolerationSeconds": 60}
     assert create(workerless(kubernetes__kubeAPIServer=server)).status is None
 
@@ -434,6 +434,6 @@ def test_what_is_encrypted_changes_once_at_a_time(old: Object, *, possible: bool
     assert update(old, purpose="testing").status is None
 
 
-def test_a_cluster_does_not_go_to_sleep_while_its_data_are_encrypted_anew() -> None:
+def test_a_cluster_does_not_go_to_sleep_while_its_data_are_encrypted_again() -> None:
     assert update(encrypted("configmaps"), hibernation={"enabled": True}).fields == {"spec.hibernation.enabled"}
     assert update(encrypted("configmaps", now=("configmaps",)), hibernation={"enabled": True}).status is None

@@ -386,7 +386,7 @@ def test_a_profile_is_replaced_only_by_one_whose_parent_it_is() -> None:
 
 
 @pytest.mark.parametrize(("parent", "is_accepted"), [("local", True), ("none", False)])
-def test_a_profile_offers_at_once_what_its_status_is_going_to_say(parent: str, is_accepted: bool) -> None:
+def test_a_profile_offers_at_once_what_its_status_is_going_to_report(parent: str, is_accepted: bool) -> None:
     huge = {"name": "huge", "cpu": "64", "gpu": "0", "memory": "256Gi"}
     profile = of(
         resources.NAMESPACED_CLOUD_PROFILES,

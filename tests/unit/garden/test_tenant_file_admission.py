@@ -87,7 +87,7 @@ def test_a_shoot_that_names_an_unusable_file_already_can_change_otherwise() -> N
     ],
 )
 def test_a_file_in_use_stays_usable(server: Object, kind: Any, good: Object, bad: Object) -> None:
-    """Also one that is made anew."""
+    """Also one that is recreated."""
     shoot = stored(submitted(kubernetes__kubeAPIServer=server), good)
     used, unused = Asked(kind, garden=[shoot]), Asked(kind, garden=[stored()])
     (key,) = good["data"]

@@ -31,7 +31,7 @@ LIST: Object = {"kind": "APIResourceList", "groupVersion": "core.gardener.cloud/
 
 
 class Client:
-    """Records what it is asked; answers reads from `objects`, by kind and name."""
+    """Records what it is queried; answers reads from `objects`, by kind and name."""
 
     def __init__(self, objects: dict[tuple[str, str], Object] | None = None) -> None:
         self.objects = objects or {}
@@ -140,7 +140,7 @@ def encoded(content: bytes) -> str:
     ("kind", "group"),
     [(AggregatedApi, "core.gardener.cloud/v1beta1"), (PlainApi, "authentication.gardener.cloud/v1alpha1")],
 )
-def test_a_kubeconfig_is_asked_for_where_the_garden_makes_it(kind: type[GardenApi], group: str) -> None:
+def test_a_kubeconfig_is_requested_where_the_garden_makes_it(kind: type[GardenApi], group: str) -> None:
     path = f"/apis/{group}/namespaces/garden-dev/shoots/s/viewerkubeconfig"
     answer = {"status": {"kubeconfig": encoded(b"config"), "expirationTimestamp": "2026-01-01T00:00:00Z"}}
     client = Client({("", path): answer})
@@ -156,7 +156,7 @@ def test_a_kubeconfig_is_asked_for_where_the_garden_makes_it(kind: type[GardenAp
     [(AggregatedApi, "security.gardener.cloud/v1alpha1"), (PlainApi, "authentication.gardener.cloud/v1alpha1")],
 )
 @pytest.mark.parametrize("created", ["2026-01-01T00:00:00Z", None])
-def test_a_token_is_asked_for_where_the_garden_issues_it(
+def test_a_token_is_requested_where_the_garden_issues_it(
     kind: type[GardenApi], group: str, created: str | None
 ) -> None:
     path = f"/apis/{group}/namespaces/garden-dev/workloadidentities/wi/token"

@@ -207,7 +207,7 @@ ALLOW_LIST: Object = {"apiVersion": "example.com/v1", "kind": "AllowList", "spec
     [
         (in_list(MAP, ROLE), [MAP, ROLE]),
         (in_list(MAP, kind="v1 ConfigMapList"), [MAP]),
-        # items of a typed list may lack what the list says
+        # items of a typed list may lack what the list states
         (in_list({"metadata": {"name": "r"}}, kind="rbac.authorization.k8s.io/v1 RoleList"), [ROLE]),
         (in_list(in_list(MAP), None, ROLE), [MAP, ROLE]),
         (in_list(), []),
@@ -216,7 +216,7 @@ ALLOW_LIST: Object = {"apiVersion": "example.com/v1", "kind": "AllowList", "spec
         # one broken item spoils only itself
         (in_list("text", MAP), ["the document is a string, but must be an object (a mapping)", MAP]),
         ({"apiVersion": "v1", "kind": "List", "items": "text"}, [{"apiVersion": "v1", "kind": "List", "items": "text"}]),
-        # a kind of somebody's that only sounds like it
+        # a kind of a user that only sounds like it
         (ALLOW_LIST, [ALLOW_LIST]),
         (in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(in_list(MAP))))))))),
          ["more than 8 lists are nested within each other; split them"]),

@@ -1,4 +1,4 @@
-"""Which ManagedResources another one waits for: what the annotation says, what is enough, and cycles."""
+"""Which ManagedResources another one waits for: what the annotation states, what is enough, and cycles."""
 
 from typing import Any
 

@@ -257,14 +257,14 @@ CONTAINER = "spec/template/spec/containers/0"
         ("spec/template/spec/containers/0", None, None),
     ],
 )  # fmt: skip
-def test_what_somebody_else_set_or_removed_is_drift(path: str, value: Any, fields: Object | None) -> None:
+def test_what_another_client_set_or_removed_is_drift(path: str, value: Any, fields: Object | None) -> None:
     assert is_drifted(merged(), changed(path, value, fields))
 
 
 @pytest.mark.parametrize(
     ("path", "value", "fields", "entry"),
     [
-        # somebody else owns it as well, but the value is ours
+        # another client owns it as well, but the value is ours
         ("spec/replicas", 2, {"f:spec": {"f:replicas": {}}}, {}),
         (f"{CONTAINER}/args", ["--a", "--b"], in_container({"f:args": {}}), {}),
         # the status is not compared
@@ -310,7 +310,7 @@ def test_without_a_record_every_difference_is_drift(entries: list[Object] | None
     assert not is_drifted({**live, "metadata": same}, live)
 
 
-def test_an_owner_that_somebody_added_is_drift() -> None:
+def test_an_owner_that_a_user_added_is_drift() -> None:
     owner = {"uid": "u", "kind": "X", "name": "x", "apiVersion": "v1"}
     fields: Any = {"f:metadata": {"f:ownerReferences": {".": {}, 'k:{"uid":"u"}': {}}}}
     live = changed("metadata/ownerReferences", [owner], fields)

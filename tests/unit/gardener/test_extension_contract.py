@@ -1,4 +1,4 @@
-"""What an extension's status says to what was asked of it."""
+"""What an extension's status reports to what was requested from it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -109,7 +109,7 @@ QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
         ),
     ],
 )
-def test_an_answer_belongs_to_what_was_asked_last(obj: Object, answer: Answer) -> None:
+def test_an_answer_belongs_to_what_was_requested_last(obj: Object, answer: Answer) -> None:
     assert answer_of(obj, kicked=ASKED) == answer
 
 
@@ -141,7 +141,7 @@ def test_an_unchanged_spec_that_is_answered_is_not_kicked_again(
 
 
 @pytest.mark.parametrize(("changed", "needed"), [(EARLIER, False), (LATER, False), ("2026-01-01T10:00:08Z", True)])
-def test_data_that_changed_after_the_answer_are_asked_for(changed: str, needed: bool) -> None:
+def test_data_that_changed_after_the_answer_are_requested(changed: str, needed: bool) -> None:
     assert needs_kick(extension(), spec_changed=False, data_changed=changed) is needed
     assert needs_repeated_kick(extension(), spec_changed=False, data_changed=changed) is needed
 
@@ -198,11 +198,11 @@ def test_a_kick_is_later_than_the_answer_that_is_there(obj: Object, requested: s
         (extension(error={"description": "d"}), Trouble("error during reconciliation: d")),
     ],
 )
-def test_how_an_object_is_whoever_asked(obj: Object, answer: Answer) -> None:
+def test_the_state_of_an_object_is_the_same_for_all_requests(obj: Object, answer: Answer) -> None:
     assert standing_of(obj) == answer
 
 
-def test_an_object_is_migrated_once_its_extension_says_so() -> None:
+def test_an_object_is_migrated_once_its_extension_reports_so() -> None:
     assert is_migrated(extension(kind="Migrate"))
     assert not is_migrated(extension(kind="Migrate", operation="migrate"))
     assert not is_migrated(extension(kind="Migrate", state="Processing"))

@@ -130,7 +130,7 @@ def test_progress_is_read_in_the_version_of_the_rule(reference: Reference, api_v
     assert progress_api_version(reference) == api_version
 
 
-def test_a_progressing_object_says_what_it_waits_for() -> None:
+def test_a_progressing_object_reports_what_it_waits_for() -> None:
     assert progress_finding(WEB, deployment(reason="ReplicaSetUpdated")) == Finding(
         WEB, "DeploymentProgressing", 'Deployment "a/web" is progressing: m'
     )

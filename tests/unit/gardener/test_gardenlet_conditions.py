@@ -87,5 +87,5 @@ def test_only_what_is_false_is_pardoned(status: str) -> None:
     assert pardoned(found, {}) == found
 
 
-def test_a_check_that_could_not_be_carried_out_says_why() -> None:
+def test_a_check_that_could_not_be_carried_out_reports_why() -> None:
     assert not_checked("T", "no answer") == Condition("T", "Unknown", "ConditionCheckError", "no answer")

@@ -1,4 +1,4 @@
-"""Custom resources by expressions: what they say, and what an expression may cost."""
+"""Custom resources by expressions: what they report, and what an expression may cost."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Versions that are kept: what their Secrets hold and say, which are too old, and what makes no sense."""
+"""Versions that are kept: what their Secrets hold and report, which are too old, and what makes no sense."""
 
 import base64
 import os
@@ -54,7 +54,7 @@ def test_what_is_kept_comes_out_again_byte_by_byte(contents: list[tuple[str, dic
     assert [(key(each).name, values_of(each)) for each in found] == contents
 
 
-def test_the_secret_says_all_but_the_content_in_its_metadata() -> None:
+def test_the_secret_states_all_but_the_content_in_its_metadata() -> None:
     shop = managed_resource("garden/shop", uid="u1", annotations={"kubernetes.io/change-cause": "new prices"})
     found = made(of=shop, names=2)
     assert key(found) == Key("garden", "shop-history-3")
@@ -123,7 +123,7 @@ def test_a_revision_is_read_from_metadata_alone() -> None:
 
 
 @pytest.mark.parametrize("number", ["", "0", "-1", "1.5", "١", "9" * 10, "x", None])
-def test_what_somebody_else_has_labelled_is_no_revision(number: Any) -> None:
+def test_what_another_client_has_labelled_is_no_revision(number: Any) -> None:
     marks = {} if number is None else {f"{GROUP}/revision": number}
     found = Revision.of(secret("garden/x", labels={f"{GROUP}/history-of": "shop"}, annotations=marks))
     assert found.number == 0

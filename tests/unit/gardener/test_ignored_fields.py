@@ -1,4 +1,4 @@
-"""Fields that are left to others: what the annotation says, and what becomes of them in a merge."""
+"""Fields that are left to others: what the annotation states, and what becomes of them in a merge."""
 
 from typing import Any
 

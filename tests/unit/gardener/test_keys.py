@@ -1,4 +1,4 @@
-"""What Gardener programs agree on is said in one place."""
+"""Conventions of Gardener programs are defined in one place."""
 
 from pathlib import Path
 

@@ -34,7 +34,7 @@ OUTDATED = "observed generation outdated (1/2)"
 @pytest.mark.parametrize(
     ("obj", "progressing", "unhealthy"),
     [
-        # It says nothing.
+        # It reports nothing.
         ({"metadata": {"name": "w"}}, None, None),
         (widget(), None, None),
         (widget(observedGeneration=2), None, None),
@@ -68,7 +68,7 @@ OUTDATED = "observed generation outdated (1/2)"
         (widget(said("Degraded", "True")), None, wrong("Degraded", "True", "False")),
         (widget(said("Failed", "True")), None, wrong("Failed", "True", "False")),
         (widget(said("Ready", "True"), said("Degraded", "True")), None, None),
-        # A status of another shape says nothing.
+        # A status of another shape reports nothing.
         (widget(status="ok"), None, None),
         ({"metadata": {"generation": 2}, "status": "ok"}, None, None),
         (widget(conditions={"Ready": "False"}), None, None),

@@ -66,7 +66,7 @@ def test_one_that_is_being_removed_is_neither_healthy_nor_idle() -> None:
         *((stored(reason, "what holds it"), "what holds it") for reason in ("DeletionPending", "DeletionFailed")),
     ],
 )
-def test_while_deleting_the_condition_says_what_holds_the_objects(present: list[Object], message: str) -> None:
+def test_while_deleting_the_condition_reports_what_holds_the_objects(present: list[Object], message: str) -> None:
     assert conditions.deleting(present) == Condition("ResourcesApplied", "Progressing", "DeletionPending", message)
 
 
@@ -130,7 +130,7 @@ def test_a_first_pass_appends_the_types_in_their_order() -> None:
         ),
     ],
 )
-def test_a_pending_removal_says_why(error: str, events: str, text: str) -> None:
+def test_a_pending_removal_reports_why(error: str, events: str, text: str) -> None:
     assert pending_text("v1/Service/ns/n", reason=error, events=events) == text
 
 

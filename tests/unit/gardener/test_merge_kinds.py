@@ -441,7 +441,7 @@ Port = tuple[str, int, str, int]
             [33, 34],
         ),
         ([("dns-tcp", 53, "TCP", 0)], [("dns", 53, "UDP", 33)], [0]),
-        # what the manifest says goes first, and is given out once
+        # what the manifest states goes first, and is given out once
         ([("http", 8080, "", 30), ("legacy", 80, "", 0)], [("http", 80, "TCP", 30)], [30, 0]),
     ],
 )
@@ -574,7 +574,7 @@ SPECS: dict[str, list[Row]] = {
         ({}, conversion(caBundle="B"), conversion(caBundle="B")),
     ],
     "v1 Node": NODE,
-    # a lease is its holder's but for what the manifest says
+    # a lease is its holder's but for what the manifest states
     "coordination.k8s.io/v1 Lease": [
         ({}, HELD, HELD),
         ({"holderIdentity": "m"}, {**HELD, "renewTime": "t"}, {"holderIdentity": "m", "renewTime": "t"}),

@@ -1,4 +1,4 @@
-"""Which ConfigMaps and Secrets objects refer to: what manifests name, and what annotations say."""
+"""Which ConfigMaps and Secrets objects refer to: what manifests name, and what annotations state."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a manifest asks for explicitly is written, or it is reported that it is not."""
+"""What a manifest requests explicitly is written, or it is reported that it is not."""
 
 import time
 from typing import Any

@@ -93,7 +93,7 @@ def test_what_another_one_changed_is_drift_whatever_was_dropped() -> None:
         (("metadata", "annotations", "uid"), "x", True),
     ],
 )
-def test_only_what_somebody_may_have_meant_is_reported(path: tuple[str, ...], value: Any, *, reported: bool) -> None:
+def test_only_what_a_user_may_have_meant_is_reported(path: tuple[str, ...], value: Any, *, reported: bool) -> None:
     assert is_reportable(Difference(path, value, is_missing=True)) is reported
 
 
@@ -107,7 +107,7 @@ def missing(*path: str) -> Difference:
     return Difference(path, 2, is_missing=True)
 
 
-def test_a_field_is_reported_once_whoever_reports_it() -> None:
+def test_a_field_is_reported_once_by_all_reporters() -> None:
     found = warned('unknown field "spec.a"', dropped=(missing("spec", "a"), missing("spec", "b")))
     assert found.texts == ('unknown field "spec.a"', 'field "spec.b" was not stored, by the API server or by admission')
     assert found.dropped == ("spec.a", "spec.b")
@@ -134,7 +134,7 @@ def test_what_is_in_the_status_is_read_again() -> None:
 
 
 @pytest.mark.parametrize("warnings", [None, "x", [1, None, {}], [{"messages": None, "droppedFields": [1]}]])
-def test_a_status_that_somebody_else_wrote_does_no_harm(warnings: Any) -> None:
+def test_a_status_that_another_client_wrote_does_no_harm(warnings: Any) -> None:
     for found in stored_warnings(managed_resource(status={"warnings": warnings})).values():
         assert found.texts == ()
 

@@ -47,7 +47,7 @@ def reporting(**messages: str) -> Object:
         (POD, FINE, {"healthy": 'Pod "shop/p" is unhealthy: broken'}, FINE),
     ],
 )
-def test_the_object_that_a_condition_names_is_as_it_says(
+def test_the_object_that_a_condition_names_is_as_it_states(
     reference: Object, status: HealthStatus, messages: dict[str, str], expected: HealthStatus
 ) -> None:
     [found] = as_reported(reporting(**messages), [Live(reference, reference, status)])
@@ -60,7 +60,7 @@ KEPT = 'kept until "example.com/v1/Widget/shop/w" is gone, which may need it'
 @pytest.mark.parametrize(
     ("reference", "expected"), [(POD, HealthStatus(Health.DELETING, KEPT)), (WIDGET, FINE), (SERVICE, FINE)]
 )
-def test_what_is_kept_for_the_removal_of_others_says_so(reference: Object, expected: HealthStatus) -> None:
+def test_what_is_kept_for_the_removal_of_others_reports_so(reference: Object, expected: HealthStatus) -> None:
     waiting = (("example.com/v1/Widget/shop/w", "waits for example.com/hold"), ("v1/Pod/shop/p", KEPT))
     pending = [(name, pending_text(name, reason=reason)) for name, reason in waiting]
     found = conditions(applied="Progressing", reason="DeletionPending", message=pending_message(pending))
@@ -108,8 +108,10 @@ def test_a_job_that_is_gone_since_it_has_finished_is_completed(
         ({"applied": "False"}, {"namespace": "shop", "name": "another", "manifest": "00"}, GONE),
     ],
 )
-def test_the_status_says_which_jobs_have_run(statuses: dict[str, str], entry: Object, expected: HealthStatus) -> None:
-    """Also while other objects fail, and whoever may not read the Secrets."""
+def test_the_status_reports_which_jobs_have_run(
+    statuses: dict[str, str], entry: Object, expected: HealthStatus
+) -> None:
+    """Also while other objects fail, and for users who may not read the Secrets."""
     obj = managed_resource("garden/shop", conditions=conditions(**statuses), status={"jobs": [entry]})
     [found] = as_reported(obj, [Live(JOB, None, GONE)])
     assert found.status == expected

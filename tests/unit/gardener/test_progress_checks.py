@@ -110,7 +110,7 @@ STATEFUL_SET: list[Row] = [
     (parted(0, 3), None),
     (parted(0, 7), None),
     (stateful(0, **ON_DELETE), None),
-    # It is about to be created anew.
+    # It is about to be created again.
     (stateful(0, exist=2, **ON_DELETE), "2 of 3 replica(s) exist"),
 ]
 DAEMON_SET: list[Row] = [
@@ -138,7 +138,7 @@ JOB: list[Row] = [
         "it has not completed yet (0 of 1 pod(s) succeeded, 1 active, 0 failed)",
     ),
     (job(finished="Complete"), None),
-    # Its health says so.
+    # Its health reports so.
     (job(finished="Failed"), None),
 ]
 NOT_RECONCILED = 'condition "Reconciled" has invalid status False (expected True) due to : '
@@ -210,7 +210,7 @@ OF_PAUSE = "since spec.paused is true: set it to false to"
         ("monitoring.coreos.com/v1", "Alertmanager", monitoring("True", spec={"paused": True}), None),
     ],
 )
-def test_what_a_roll_out_leaves_to_a_person_is_said(
+def test_what_a_roll_out_leaves_to_a_person_is_reported(
     api_version: str, kind: str, obj: Object, expected: str | None
 ) -> None:
     rule = BUILT_IN.progress(api_version, kind)

@@ -43,7 +43,7 @@ def test_the_first_condition_that_is_not_as_it_should_be_decides(obj: Object, ex
     assert (found.type, found.status, found.reason) == ("Ready", *expected)
 
 
-def test_it_says_what_is_left_to_a_person() -> None:
+def test_it_reports_what_is_left_to_a_person() -> None:
     obj = managed()
     progressing = obj["status"]["conditions"][2]
     progressing["message"] = with_manual_steps("All is rolled out.", [f"step {number}" for number in range(7)])
@@ -55,7 +55,7 @@ def test_it_says_what_is_left_to_a_person() -> None:
     assert hints(obj, []) == [f"do manually: {steps}"]
 
 
-def test_nothing_is_said_before_the_agent_has_said_anything() -> None:
+def test_nothing_is_reported_before_the_agent_has_reported_anything() -> None:
     obj = managed(applied="", healthy="", progressing="")
     assert ready(obj) is None
     assert with_ready(obj, is_wanted=True, now=NOW) == obj["status"]

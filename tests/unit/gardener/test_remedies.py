@@ -1,4 +1,4 @@
-"""What to do about what an API server says, in the words in which API servers say it."""
+"""What to do about what an API server reports, in the words in which API servers report it."""
 
 import time
 

@@ -1,6 +1,6 @@
 """Of an error of validation, the field is named that is to be changed; where the text names none, there is no remedy.
 
-`refusals.json` has what an API server of Kubernetes 1.36 says of some hundred wrong manifests, with the status.
+`refusals.json` states an API server of Kubernetes 1.36 reports of some hundred wrong manifests, with the status.
 """
 
 import gzip
@@ -18,7 +18,7 @@ REFUSALS: dict[str, tuple[int, str]] = orjson.loads(Path(__file__).with_name("re
 RECORDED = Path(__file__).parents[2] / "conformance/managed_resources.jsonl.gz"
 _APPLYING = re.compile(r'error during apply of object \\?"(?:[^"\\]+)\\?": ((?:[^"\\]|\\.)*)')
 WITHOUT_FIELD = {"qty", "quota", "creationts"}
-"""Of which an API server says only what the value is not."""
+"""Of which an API server reports only what the value is not."""
 
 
 def of_recorded_cases() -> Iterator[str]:
@@ -81,7 +81,7 @@ def test_the_same_holds_for_recorded_cases() -> None:
         ("env", "correct the type of spec.template.spec.containers.env.value"),
     ],
 )
-def test_it_says_what_to_change_in_the_manifest(name: str, remedy: str) -> None:
+def test_it_reports_what_to_change_in_the_manifest(name: str, remedy: str) -> None:
     assert remedy_of(REFUSALS[name][1]).startswith(remedy)
 
 

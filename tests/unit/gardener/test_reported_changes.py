@@ -1,4 +1,4 @@
-"""What Events and logs say of a change: the field, its values if they are short, and nothing secret."""
+"""What Events and logs report of a change: the field, its values if they are short, and nothing secret."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_of_many_objects_the_first_are_reported() -> None:
     assert news_text(list("abcdefg")) == "a; b; c; d; e; 2 more"
 
 
-def test_what_was_not_asked_for_is_reported_even_if_the_page_is_off() -> None:
+def test_what_was_not_requested_is_reported_even_if_the_page_is_off() -> None:
     changes = ChangeSet(owner=Key("ns", "mr"), lists_objects=False)
     before, after = ({"spec": {"replicas": replicas}} for replicas in (5, 2))
     changes.note(Action.REPAIRED, _STOREFRONT, before=before, after=after)

@@ -53,7 +53,7 @@ def entry(
         (entry(status="", last=("Migrate", "Succeeded"), requested="restore"), "Restore"),
     ],
 )
-def test_one_seed_acts_and_the_next_one_waits_until_it_is_asked(obj: Object, operation: str) -> None:
+def test_one_seed_acts_and_the_next_one_waits_until_it_is_requested(obj: Object, operation: str) -> None:
     assert rules.operation_on(obj, seed="own") == operation
 
 
@@ -79,7 +79,7 @@ def test_an_entry_has_left_as_soon_as_neither_spec_nor_status_name_the_seed(obj:
         (False, "", "Processing", "Reconcile", False),
     ],
 )
-def test_only_who_asks_for_the_same_once_more_gets_the_former_answer(
+def test_only_who_requests_the_same_once_more_gets_the_former_answer(
     is_observed: bool, requested: str, state: str, kind: str, has_answered: bool
 ) -> None:
     of_garden: Object = {"metadata": {"generation": 2}, "status": {"observedGeneration": 2 if is_observed else 1}}
@@ -121,7 +121,7 @@ def test_entries_of_deleted_shoots_are_kept_by_purpose(settings: Settings, obj: 
     assert rules.deletion_time(obj, settings) == DELETED + timedelta(hours=hours)
 
 
-def test_a_deletion_that_is_put_off_says_until_when() -> None:
+def test_a_deletion_that_is_put_off_reports_until_when() -> None:
     assert rules.scheduled(DELETED) == "Deletion of backup entry is scheduled for 2026-01-02 03:04:05 +0000 UTC"
 
 

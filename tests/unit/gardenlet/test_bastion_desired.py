@@ -1,4 +1,4 @@
-"""What a gardenlet asks an extension for, for a Bastion."""
+"""Requests of a gardenlet to an extension, for a Bastion."""
 
 import base64
 import shutil

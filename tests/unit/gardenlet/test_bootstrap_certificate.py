@@ -1,4 +1,4 @@
-"""How a gardenlet asks for its certificate, when it renews it, and what its Seed says about it."""
+"""How a gardenlet requests its certificate, when it renews it, and what its Seed reports about it."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ def certificate(*, name: str = "a", lifetime: timedelta = timedelta(days=10)) ->
 
 
 @pytest.mark.parametrize("seed", ["local", "s" * 63])
-def test_the_request_asks_for_what_makes_a_gardenlet(seed: str) -> None:
+def test_the_request_has_what_makes_a_gardenlet(seed: str) -> None:
     key, holder = make_key(), gardenlet_of(seed)
     name = request_name(public_key(key), holder)
     made = signing_request(name, make_request(key, holder), seconds=None)
@@ -55,7 +55,7 @@ def test_the_name_of_a_request_depends_on_key_and_subject() -> None:
     assert request_name(b"yek", gardenlet_of("local")) != request_name(b"key", gardenlet_of("local"))
 
 
-def test_a_request_that_is_there_is_taken_if_it_asks_for_the_same_with_the_same_key() -> None:
+def test_a_request_that_is_there_is_taken_if_it_requests_the_same_with_the_same_key() -> None:
     key, holder = make_key(), gardenlet_of("local")
     one = signing_request("n", make_request(key, holder), seconds=None)
     again = signing_request("n", make_request(key, holder), seconds=None)
@@ -149,7 +149,7 @@ def test_the_seed_warns_of_a_certificate_that_is_not_renewed(
     assert message in reported.message
 
 
-def test_a_failed_renewal_says_how_long_there_is_still_time() -> None:
+def test_a_failed_renewal_reports_how_long_there_is_still_time() -> None:
     now = BEGIN + timedelta(days=9, hours=22, minutes=30)
     assert failure_text(TEN_DAYS, now=now, error="it is denied") == (
         "Failed to rotate the kubeconfig for the Garden API Server. "

@@ -71,7 +71,7 @@ def test_which_kubeconfig_is_used(there: Found, source: Source) -> None:
         (found(bootstrap=b"", file="f"), "bootstrap secret does not contain a kubeconfig, cannot bootstrap"),
     ],
 )
-def test_without_any_the_text_says_what_is_missing(there: Found, text: str) -> None:
+def test_without_any_the_text_reports_what_is_missing(there: Found, text: str) -> None:
     with pytest.raises(NoKubeconfig, match=text):
         choice(there, now=NOW)
 
@@ -103,7 +103,7 @@ def test_the_stored_kubeconfig_has_one_cluster_user_and_context() -> None:
     }
 
 
-def test_of_the_secret_only_the_kubeconfig_is_replaced_and_what_was_asked_is_done() -> None:
+def test_of_the_secret_only_the_kubeconfig_is_replaced_and_what_was_requested_is_done() -> None:
     present: Object = {
         "metadata": {"resourceVersion": "7", "labels": {"l": "x"}},
         "data": {"kubeconfig": "", "more": "eA=="},

@@ -30,11 +30,11 @@ def wrong(network: str, found: str, wanted: str) -> str:
         ),
     ],
 )
-def test_a_shoot_says_what_its_networks_are(info: dict[str, str], violations: list[str]) -> None:
+def test_a_shoot_states_what_its_networks_are(info: dict[str, str], violations: list[str]) -> None:
     assert list(against_shoot_info(NETWORKS, info)) == violations
 
 
-def test_a_seed_without_nodes_says_nothing_of_theirs() -> None:
+def test_a_seed_without_nodes_states_nothing_of_theirs() -> None:
     networks = {"pods": "10.20.0.0/16", "services": "10.0.0.0/16"}
     info = {"nodeNetwork": "10.1.0.0/16", "podNetwork": "10.20.0.0/16", "serviceNetwork": "10.0.0.0/16"}
     assert list(against_shoot_info(networks, info)) == []

@@ -1,4 +1,4 @@
-"""What is asked of an API server that is away is asked again; what it refuses is an answer."""
+"""What is requested from an API server that is away is queried again; what it refuses is an answer."""
 
 import pytest
 
@@ -35,7 +35,7 @@ from kube.errors import (
         (ApiError(409, message="no", reason="Conflict"), False),
     ],
 )
-def test_what_says_nothing_about_the_question_passes(error: KubeError, passes: bool) -> None:
+def test_what_reports_nothing_about_the_question_passes(error: KubeError, passes: bool) -> None:
     assert is_passing(error) is passes
 
 

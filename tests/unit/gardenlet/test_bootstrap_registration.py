@@ -29,7 +29,7 @@ def configured(*, labels: Object | None = None, annotations: Object | None = Non
 
 
 def registered(seed: Object, *, others: Object | None = None, annotations: Object | None = None) -> Object:
-    """As the garden stores what a gardenlet has created. Args: others: labels that somebody else has given it."""
+    """As the garden stores what a gardenlet has created. Args: others: labels that another client has given it."""
     made = new_seed(seed)
     own = {**made["metadata"]["labels"], **ADMITTED}
     fields: Object = {"f:metadata": {"f:labels": {f"f:{name}": {} for name in own}}}

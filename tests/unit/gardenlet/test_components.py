@@ -236,7 +236,7 @@ def test_series_that_rules_and_dashboards_read_are_there() -> None:
     assert len(named) > 20
 
 
-def test_exported_series_that_are_asked_for_are_let_through() -> None:
+def test_exported_series_that_are_requested_are_let_through() -> None:
     """Of kube-state-metrics and kubelets: each name in a rule is in the list of what is kept."""
     kept = "|".join(
         [

@@ -80,6 +80,6 @@ def test_pods_that_never_get_less_are_not_looked_at_again() -> None:
         (in_window_only("220000+0000,230000+0000,"), "must be of the form HHMMSS"),
     ],
 )
-def test_annotations_that_say_nothing_are_explained(annotations: dict[str, str], message: str) -> None:
+def test_annotations_that_state_nothing_are_explained(annotations: dict[str, str], message: str) -> None:
     with pytest.raises(RestrictionError, match=message):
         required(annotations, now=at("2T12:00:00"))

@@ -250,7 +250,7 @@ def assert_answered(world: World) -> None:
     generation = metadata(world.obj)["generation"]
     found = [each for each in world.answers if each[0] > world.kicked and each[1] == generation]
     assert found, ["content too early", *world.log]
-    assert found[-1][2] != operations.MIGRATE, ["content with what it was not asked", *world.log]
+    assert found[-1][2] != operations.MIGRATE, ["content with an answer that it did not request", *world.log]
 
 
 def assert_error_is_new(world: World) -> None:

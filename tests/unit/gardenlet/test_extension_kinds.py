@@ -1,4 +1,4 @@
-"""When an Etcd is as it was asked for, and how long extensions may take."""
+"""When an Etcd is as it was requested, and how long extensions may take."""
 
 from typing import Any
 
@@ -37,11 +37,11 @@ def members(*states: str) -> list[Object]:
             etcd(operation="reconcile", lastError="of before"),
             Pending('gardener operation "reconcile" is not yet picked up by controller'),
         ),
-        # Asleep: `ready` says nothing.
+        # Asleep: `ready` reports nothing.
         (etcd(replicas=0), Ready()),
         (etcd(replicas=0, readyReplicas=1), Pending("1 of its members still exist")),
         (etcd(replicas=0, generation=3), Pending("observed generation outdated (2/3)")),
-        # Of several members, each has to say so.
+        # Of several members, each has to report so.
         (etcd(replicas=3, members=members("Ready", "Ready", "Ready")), Ready()),
         (
             etcd(replicas=3, members=members("Ready", "NotReady", "Ready")),
@@ -52,11 +52,11 @@ def members(*states: str) -> list[Object]:
         ({}, Ready()),
     ],
 )
-def test_an_etcd_is_ready_when_all_its_members_are_as_asked(obj: Object, answer: Answer) -> None:
+def test_an_etcd_is_ready_when_all_its_members_are_as_requested(obj: Object, answer: Answer) -> None:
     assert etcd_answer(obj) == answer
 
 
-def test_an_answer_belongs_to_what_was_asked_last() -> None:
+def test_an_answer_belongs_to_what_was_requested_last() -> None:
     obj = etcd()
     obj["metadata"]["annotations"] = {"gardener.cloud/timestamp": "1"}
     assert etcd_answer(obj, kicked="1") == Ready()

@@ -57,7 +57,7 @@ async def read(*objects: Object, **meta: Any) -> tenant_files.TenantFiles:
     return await tenant_files.read(bare_operation(shoot=shoot, garden=garden))
 
 
-async def test_files_are_written_anew_from_one_key() -> None:
+async def test_files_are_rewritten_from_one_key() -> None:
     found = await read(secret(token="t"), policy(policy=f"# by hand\n{POLICY}", z="path: /a"))
     assert found.audit_policy == POLICY
     assert yaml.safe_load(found.kubeconfigs[PLUGIN])["users"] == [{"name": "*", "user": {"token": "t"}}]

@@ -1,4 +1,4 @@
-"""Which tasks of a flow may run, and what is said of it, by tables."""
+"""Which tasks of a flow may run, and what is reported of it, by tables."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -191,7 +191,7 @@ async def test_what_looks_like_a_credential_is_cut_out_of_a_preview(records: Flo
         ),
     ],
 )
-async def test_it_is_said_why_there_is_no_preview(
+async def test_it_is_reported_why_there_is_no_preview(
     records: FlowRecords, path: str, error: Exception | None, status: int, reported: str
 ) -> None:
     answer = await _answer(records, path, previews=_offered(error))

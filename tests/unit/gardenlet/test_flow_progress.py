@@ -83,7 +83,7 @@ async def test_no_period_is_shorter_than_a_second() -> None:
     assert all(later - sooner >= 1.0 for sooner, later in itertools.pairwise(moments))
 
 
-async def test_what_says_nothing_new_is_not_written() -> None:
+async def test_what_reports_nothing_new_is_not_written() -> None:
     status = Status()
     async with _reporting(status) as progress:
         for _ in range(5):

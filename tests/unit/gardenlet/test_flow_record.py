@@ -41,7 +41,7 @@ def _tasks(report: FlowReport) -> dict[str, TaskReport]:
     return {each.id: each for each in report.tasks}
 
 
-def test_a_running_flow_says_what_each_task_waits_for() -> None:
+def test_a_running_flow_reports_what_each_task_waits_for() -> None:
     world = World()
     recording = world.begin()
     recording.start("a")

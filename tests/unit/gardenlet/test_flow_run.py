@@ -279,7 +279,7 @@ async def test_time_within_an_attempt_does_not_count() -> None:
     assert calls == [60, 125]
 
 
-async def test_a_bug_fails_its_task_and_says_what_it_is() -> None:
+async def test_a_bug_fails_its_task_and_reports_what_it_is() -> None:
     async def act(_: None) -> None:
         raise TypeError("oops")
 
@@ -295,7 +295,7 @@ async def test_a_task_that_is_cancelled_from_within_has_failed() -> None:
         await run(Graph("Test", [Task("a", "A", act)]), None)
 
 
-async def test_a_flow_that_takes_too_long_says_what_has_not_ended() -> None:
+async def test_a_flow_that_takes_too_long_reports_what_has_not_ended() -> None:
     async def act(_: None) -> None:
         await asyncio.Event().wait()
 

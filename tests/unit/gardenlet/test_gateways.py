@@ -172,14 +172,14 @@ SETTINGS = {
     ],
     ids=["the usual one", "of a handler", "of a zone", "of a zone without settings"],
 )
-def test_services_are_as_the_seed_and_the_handler_say(
+def test_services_are_as_the_seed_and_the_handler_report(
     of_service: Gateway, expected: dict[str, str], policy: str
 ) -> None:
     assert service_annotations(of_service, seed("a", "b", **SETTINGS)) == expected
     assert traffic_policy(of_service, seed("a", "b", **SETTINGS)) == policy
 
 
-def test_namespaces_say_whose_gateway_they_have_and_where_its_pods_run() -> None:
+def test_namespaces_state_whose_gateway_they_have_and_where_its_pods_run() -> None:
     gateways = [usual(config()), INNER, INNER.in_zone("b")]
     _, *found = namespaces.of_istio(system="istio-system", gateways=gateways, zones=["a", "b"])
     role, handler = "gardener.cloud/role", "handler.exposureclass.gardener.cloud/name"

@@ -23,7 +23,7 @@ def secret(of: Object) -> Object:
 
 
 def as_left(of: Object, **data: str) -> Object:
-    """By flow and requestor, and with what somebody else has added."""
+    """By flow and requestor, and with what another client has added."""
     made = secret(of)
     meta = {
         **made["metadata"],
@@ -34,7 +34,7 @@ def as_left(of: Object, **data: str) -> Object:
     return {**made, "metadata": meta, "data": {**made["data"], "token": "dG9rZW4=", **data}}
 
 
-def test_it_says_what_the_token_is_for() -> None:
+def test_it_reports_what_the_token_is_for() -> None:
     made = secret(identity(config={"roleARN": "arn"}))
     assert made["metadata"]["labels"] == {"gardener.cloud/purpose": "cloudprovider", f"{P}/provider": "aws", **PURPOSE}
     notes = made["metadata"]["annotations"]

@@ -1,4 +1,4 @@
-"""What is said of an installed extension, by its ManagedResource and by the objects that need it."""
+"""What is reported of an installed extension, by its ManagedResource and by the objects that need it."""
 
 import pytest
 

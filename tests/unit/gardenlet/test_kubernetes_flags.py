@@ -3,7 +3,7 @@
 The table is made from the sources of 1.28.15, 1.29.15, 1.30.14, 1.31.4, 1.32.2, 1.33.13, 1.34.4, 1.35.8 and 1.36.3:
 k8s.io/apiserver/pkg/server/options, k8s.io/component-base, k8s.io/controller-manager, pkg/kubeapiserver/options,
 pkg/controlplane/apiserver/options, cmd/kube-controller-manager/app/options, cmd/kube-scheduler/app/options. `tests/cluster/test_shoot_command_lines.py`
-asks programs themselves.
+queries programs themselves.
 """
 
 import pytest

@@ -87,7 +87,7 @@ def test_after_a_start_children_are_looked_at_over_a_time_but_for_those_that_are
     assert latest(jitters).found(obj) == delay
 
 
-def test_a_change_of_the_spec_may_be_spread_and_what_somebody_asks_for_is_not() -> None:
+def test_a_change_of_the_spec_may_be_spread_and_what_a_user_requests_is_not() -> None:
     old, new = found(4, 4), found(5, 4)
     assert latest(False).changed(old, new) == 0.0
     assert latest(True).changed(old, new) == 300.0
@@ -181,7 +181,7 @@ CHILD: Object = {
 }
 
 
-def test_a_child_has_what_its_parent_has_unless_it_says_otherwise_and_none_of_its_credentials() -> None:
+def test_a_child_has_what_its_parent_has_unless_it_specifies_otherwise_and_none_of_its_credentials() -> None:
     assert rules.configuration(managed_seed(gardenlet={"config": CHILD}), parent=PARENT) == {
         "logLevel": "info",
         "controllers": {"shoot": {"concurrentSyncs": 5, "syncPeriod": "1h"}},
@@ -308,7 +308,7 @@ def test_a_bootstrap_token_is_known_by_whose_it_is_and_used_until_it_is_over() -
     assert "auth-extra-groups" not in plain["data"]
 
 
-def test_a_kubeconfig_is_made_anew_when_its_certificate_is_over_not_when_the_seed_is_behind() -> None:
+def test_a_kubeconfig_is_recreated_when_its_certificate_is_over_not_when_the_seed_is_behind() -> None:
     seed = {"status": {"clientCertificateExpirationTimestamp": "2026-04-30T00:00:00Z"}}
     old, new = (Life(NOW - timedelta(days=9), NOW + timedelta(days=days), b"") for days in (-1, 1))
     assert bootstrap.has_expired(seed, None, NOW)

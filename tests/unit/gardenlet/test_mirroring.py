@@ -1,4 +1,4 @@
-"""Garden objects that are mirrored as extension objects: what counts as an answer, and how often a failed one is asked."""
+"""Garden objects that are mirrored as extension objects: what counts as an answer, and how often a failed one is requested again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -42,7 +42,7 @@ def test_an_answer_is_another_last_operation_that_has_ended(
     assert answers(Change(NAME, old, new, initial)) is is_answer
 
 
-def test_what_fails_at_once_is_asked_again_later_and_later() -> None:
+def test_what_fails_at_once_is_queried_again_later_and_later() -> None:
     pauses, now = Pauses(), NOW
     waited = []
     for _ in range(4):

@@ -45,7 +45,7 @@ ISTIO = (DENY_ALL, TO_RUNTIME_APISERVER, TO_DNS)
         ("kube-system", {ROLE: "kube-system"}, ()),
     ],
 )
-def test_labels_of_a_namespace_say_which_policies_it_gets(
+def test_labels_of_a_namespace_state_which_policies_it_gets(
     namespace: str, labels: dict[str, str], names: Sequence[str]
 ) -> None:
     assert names_of(namespace, labels, additional=[{"matchLabels": {"policies": "yes"}}]) == names

@@ -126,7 +126,7 @@ def test_objects_of_a_managed_resource_are_compared_one_by_one() -> None:
     assert is_reference_only(before[0], after[0])
 
 
-def test_a_class_says_that_objects_are_in_the_seed() -> None:
+def test_a_class_states_that_objects_are_in_the_seed() -> None:
     before, after = managed(resource_class="seed"), managed(config_map("a"), resource_class="seed")
     (found,) = differences_within(Key("shoot", "m"), bundled(*before), bundled(*after))
     assert (found.place, found.before) == (Place.SEED, None)

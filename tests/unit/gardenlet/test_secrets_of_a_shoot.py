@@ -1,4 +1,4 @@
-"""What a Shoot's status says about rotations of its Secrets, and what its users find in the garden."""
+"""What a Shoot's status reports about rotations of its Secrets, and what its users find in the garden."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -51,7 +51,7 @@ def at(day: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("has_static_kubeconfig", "tokens"), [(True, 4), (False, 1)])
-def test_each_config_is_rotated_when_the_status_says(has_static_kubeconfig: bool, tokens: int) -> None:
+def test_each_config_is_rotated_when_the_status_reports(has_static_kubeconfig: bool, tokens: int) -> None:
     status = shoot(
         certificateAuthorities=at(1),
         serviceAccountKey=at(2),
@@ -66,7 +66,7 @@ def test_each_config_is_rotated_when_the_status_says(has_static_kubeconfig: bool
     assert found.requested(configs) == {config.name: datetime(2026, 1, day, tzinfo=UTC) for config, day in days.items()}
 
 
-def test_without_a_rotation_nothing_is_asked() -> None:
+def test_without_a_rotation_nothing_is_queried() -> None:
     for status in ({}, shoot(), shoot(certificateAuthorities={"lastInitiationTime": "nonsense"})):
         assert rotations(status, has_static_kubeconfig=True).requested((CA, TOKENS)) == {}
 

@@ -47,7 +47,7 @@ def secret(name: str, config: str, *, issued: datetime = NOW, rotated: str = "",
         (3653, 2900, "", False),
         (100, 50, "50", True),
         (100, 50, "nonsense", False),
-        (5, 0, "", False),  # of a short life, ten days say nothing
+        (5, 0, "", False),  # of a short life, ten days report nothing
         (5, 4, "", True),
         (None, 9999, "", False),
     ],
@@ -75,7 +75,7 @@ def test_components_of_a_seed_have_a_day_for_each_step(hours: float, expected: O
     assert old_of_a_seed(NOW, NOW + timedelta(hours=hours)) is expected
 
 
-def test_the_newest_secret_says_when_a_config_was_rotated() -> None:
+def test_the_newest_secret_states_when_a_config_was_rotated() -> None:
     found = [secret("a", "x", issued=NOW - DAY), secret("b", "x", rotated="7"), secret("c", "y")]
     assert rotation_times(found, requested={}, now=NOW, renews_authorities=True) == {"x": "7", "y": ""}
     requested = {"y": NOW, "z": NOW}
@@ -176,7 +176,7 @@ def test_the_order_of_names_in_a_certificate_does_not_count() -> None:
     assert not one.says_the_same_as(Profile(common_name="a", names=("b", "::1", "c"), is_client=True))
 
 
-def test_a_user_and_a_password_are_kept_whoever_has_made_them() -> None:
+def test_a_user_and_a_password_are_kept_from_any_creator() -> None:
     config = BasicAuth(name="admin", user="admin")
     made = config.make(Given("admin", None, NOW)).data
     assert len(made["password"]) == 32

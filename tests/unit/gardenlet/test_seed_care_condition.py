@@ -1,4 +1,4 @@
-"""What the condition of a Seed says of its components, and when it stays as it is."""
+"""What the condition of a Seed reports of its components, and when it stays as it is."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def managed(name: str, *, namespace: str = "garden", healthy: str = "True", obse
             "False",
             "Of-b",
         ),
-        # What was written says nothing yet, be it good or bad.
+        # What was written reports nothing yet, be it good or bad.
         ([managed("a"), managed("b")], "a", {}, "Progressing", "ManagedResourceNotReported"),
         ([managed("a", healthy="False")], "a", {}, "Progressing", "ManagedResourceNotReported"),
         ([managed("a"), managed("b", healthy="False")], "a", {}, "False", "Of-b"),

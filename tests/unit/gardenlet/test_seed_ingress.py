@@ -37,7 +37,7 @@ def test_without_a_domain_or_a_provider_there_is_no_record(lacking: str) -> None
 
 
 @pytest.mark.parametrize(("families", "stack"), [(None, "ipv4"), (["IPv6"], "ipv6"), (["IPv4", "IPv6"], "dual-stack")])
-def test_the_record_says_which_families_of_addresses_there_are(families: list[str] | None, stack: str) -> None:
+def test_the_record_states_which_families_of_addresses_there_are(families: list[str] | None, stack: str) -> None:
     found = ingress.record(seed(networks={"ipFamilies": families}), address="192.0.2.1")
     assert found is not None
     assert found["metadata"]["annotations"] == {"dns.gardener.cloud/ip-stack": stack}

@@ -1,4 +1,4 @@
-"""What a Seed says of its operations, and what has to be there before one, by tables."""
+"""What a Seed reports of its operations, and what has to be there before one, by tables."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -129,7 +129,7 @@ def test_which_operations_repeat_a_successful_one(state: str | None, observed: i
     assert operations.is_repeated({"metadata": {"generation": 2}, "status": present if state else {}}) is is_repeated
 
 
-def test_progress_says_what_the_snapshot_says() -> None:
+def test_progress_reports_what_the_snapshot_states() -> None:
     snapshot = Snapshot("F", 4, frozenset({"A"}), frozenset({"B"}), (), frozenset())
     found = status.progressing({"lastOperation": {"type": "Delete"}, "other": 1}, snapshot, now=NOW)
     assert found["lastOperation"] | {"lastUpdateTime": ""} == {
@@ -257,7 +257,7 @@ def test_the_bucket_of_a_seed() -> None:
     assert backup_bucket.desired(_seed()) is None
 
 
-def test_a_bucket_keeps_what_the_seed_does_not_say() -> None:
+def test_a_bucket_keeps_what_the_seed_does_not_report() -> None:
     backup = {"provider": "local", "region": "elsewhere", "secretRef": {"name": "s", "namespace": "garden"}}
     wanted = backup_bucket.desired(_seed(backup=backup))
     live: Object = {

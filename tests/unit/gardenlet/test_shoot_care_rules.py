@@ -139,7 +139,7 @@ def test_the_api_server(probe: Probe, reason: str, text: str) -> None:
         ({"type": "Reconcile", "state": "Processing"}, "is not running at the moment"),
     ],
 )
-def test_what_can_not_be_asked_is_unknown(operation: Object, text: str) -> None:
+def test_what_can_not_be_queried_is_unknown(operation: Object, text: str) -> None:
     rolled_out = {**SHOOT, "status": {"lastOperation": operation}}
     condition = found("SystemComponentsHealthy", rolled_out=rolled_out, probe=Probe(ApiServer.NOT_RUNNING))
     assert (condition.status, condition.reason) == ("Unknown", "ConditionCheckError")
@@ -186,7 +186,7 @@ def test_the_control_plane(fields: Any, reported: tuple[str, str]) -> None:
         ({("Extension", "x"): Heartbeat(None)}, False, "ControlPlaneRunning"),
     ],
 )
-def test_what_a_silent_extension_says_does_not_count(heartbeats: Any, enabled: bool, reason: str) -> None:
+def test_what_a_silent_extension_reports_does_not_count(heartbeats: Any, enabled: bool, reason: str) -> None:
     settings = ShootCare(stale_extension_health_checks=StaleExtensionHealthChecks(enabled=enabled))
     reported = [report("ControlPlaneHealthy", "True")]
     condition = found("ControlPlaneHealthy", settings, reports=reported, heartbeats=heartbeats)
@@ -335,7 +335,7 @@ def test_webhooks(fields: Any, reported: tuple[str, str]) -> None:
     [(NOW + timedelta(days=364), "False"), (NOW + timedelta(days=366), "True"), (None, "Unknown")],
 )
 def test_authorities(until: datetime | None, reported: str) -> None:
-    """Also of a Shoot whose API server can't be asked."""
+    """Also of a Shoot whose API server can't be queried."""
     all_ = constraints(observed(authorities={"ca": until}, probe=Probe(ApiServer.NOT_RUNNING)))
     assert all_[0].status == reported
 

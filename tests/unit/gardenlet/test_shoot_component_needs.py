@@ -50,7 +50,7 @@ def test_what_the_configuration_may_omit_are_components_of_workers() -> None:
 
 
 @pytest.mark.parametrize("component", [each for each in COMPONENTS if each.is_of_workers], ids=lambda each: each.name)
-def test_a_component_with_a_bundle_of_an_authority_says_so(component: Component) -> None:
+def test_a_component_with_a_bundle_of_an_authority_reports_so(component: Component) -> None:
     """What all Shoots have is deployed again by the completion of a rotation itself."""
     assert component.has_bundles == needs(component).has_bundles
 

@@ -106,7 +106,7 @@ def test_settings_of_the_api_server_become_flags(settings: Object, flag: str, ex
     assert flags(flag, settings=settings) == expected
 
 
-def test_apis_of_pods_are_off_unless_the_shoot_says_otherwise() -> None:
+def test_apis_of_pods_are_off_unless_the_shoot_specifies_otherwise() -> None:
     found = kube_apiserver.runtime_config(api_server(settings={"runtimeConfig": {"batch/v1": True, "a/v1": False}}))
     assert found["batch/v1"] is True
     assert found["a/v1"] is False
@@ -174,7 +174,7 @@ def test_users_are_known_by_a_file_or_by_flags_but_not_by_both() -> None:
         ("- a", ["false"]),
     ],
 )
-def test_a_file_that_says_who_is_anonymous_replaces_the_flag(file: str, expected: list[str]) -> None:
+def test_a_file_that_reports_who_is_anonymous_replaces_the_flag(file: str, expected: list[str]) -> None:
     assert flags("anonymous-auth", authentication=file) == expected
 
 
@@ -235,7 +235,7 @@ def test_its_autoscaler_may_change_the_replicas_of_the_api_server() -> None:
     ("running", "expected"),
     [(Running.AWAKE, [2, 1, 2, 1]), (Running.LEAVING, [2, 1, 2, 1]), (Running.ASLEEP, [0, 0, 0, 0])],
 )
-def test_what_runs_is_what_is_asked_for(running: Running, expected: list[int]) -> None:
+def test_what_runs_is_what_is_requested(running: Running, expected: list[int]) -> None:
     found = [
         named(kube_apiserver.objects(api_server(running=running)), "Deployment"),
         named(kube_controller_manager.COMPONENT.made(inputs(running=running)), "Deployment"),
@@ -440,7 +440,7 @@ def test_kinds_of_records(addresses: list[str], expected: str) -> None:
     ("domain", "expected"),
     [("internal.example.com", "api.b.a.internal.example.com"), ("example.com", "api.b.a.internal.example.com")],
 )
-def test_a_name_in_the_internal_domain_says_that_it_is_internal(domain: str, expected: str) -> None:
+def test_a_name_in_the_internal_domain_reports_that_it_is_internal(domain: str, expected: str) -> None:
     assert dns_records.internal_host("b", "a", domain) == expected
 
 

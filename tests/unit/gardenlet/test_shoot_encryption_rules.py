@@ -1,4 +1,4 @@
-"""Which resources of a Shoot are encrypted in etcd, and which are to be written anew."""
+"""Which resources of a Shoot are encrypted in etcd, and which are to be rewritten."""
 
 import pytest
 

@@ -62,7 +62,7 @@ def test_only_several_members_need_certificates_for_each_other(several: bool, ex
     ],
 )
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
-def test_the_webhook_of_the_seed_spreads_pods_by_what_the_namespace_says(
+def test_the_webhook_of_the_seed_spreads_pods_by_what_the_namespace_states(
     tolerance: str, zones: list[str], expected: dict[str, str], kind: str
 ) -> None:
     """Also those of an etcd, whose StatefulSet the operator makes."""

@@ -313,7 +313,7 @@ def test_what_another_version_has_reconciled_waits_until_its_seed_is_done(state:
     shoot = _shoot(status={"gardener": GARDENER | {"version": version}})
     waits = state == "Processing" and version != "1"
     assert bool(seed.problem_of_repetition(own, shoot, gardener=GARDENER)) == waits
-    assert seed.problem(own, gardener=GARDENER) == "", "what is asked for does not wait"
+    assert seed.problem(own, gardener=GARDENER) == "", "what is requested does not wait"
 
 
 class _Added(dict[Key, Priority]):
@@ -331,7 +331,7 @@ SLEEPS: Any = {"status": {"hibernated": True}}
     ("shoot", "priority"),
     [
         pytest.param(_shoot(), RESYNC, id="once more"),
-        pytest.param(_shoot(status={"observedGeneration": 2}), CHANGE, id="asked for"),
+        pytest.param(_shoot(status={"observedGeneration": 2}), CHANGE, id="requested"),
         pytest.param(_shoot(**ASLEEP, **SLEEPS), LAST, id="asleep"),
         pytest.param(_shoot(**ASLEEP, status={"observedGeneration": 2}), CHANGE, id="to be put to sleep"),
         pytest.param(_shoot(**ASLEEP), RESYNC, id="still awake"),
@@ -371,11 +371,11 @@ async def _after_many_failures(name: Key, clock: FakeClock) -> WorkQueue[Key]:
     ("changed", "is_forgotten"),
     [
         pytest.param(_shoot(deleting=True), True, id="deleted"),
-        pytest.param({**_shoot(), "metadata": {"generation": 4}}, True, id="asked for something"),
+        pytest.param({**_shoot(), "metadata": {"generation": 4}}, True, id="requested something"),
         pytest.param(_shoot(annotations={"a": "b"}), False, id="annotated"),
     ],
 )
-async def test_pauses_after_failures_begin_anew_with_what_is_asked(changed: Object, is_forgotten: bool) -> None:
+async def test_pauses_after_failures_start_again_with_what_is_requested(changed: Object, is_forgotten: bool) -> None:
     name, clock = Key("garden-dev", "s"), FakeClock()
     queue = await _after_many_failures(name, clock)
     handle = controller.spread(_timing(), lambda: NOW)

@@ -50,7 +50,7 @@ async def test_it_ends_when_another_seed_is_responsible_and_not_before() -> None
 
 
 async def test_it_ends_when_a_new_cluster_takes_the_place_of_the_seed() -> None:
-    """Somebody says then that the Shoot is to be restored; who moves it says so, too, but ends by itself."""
+    """A user reports then that the Shoot is to be restored; who moves it reports so, too, but ends by itself."""
 
     def last(kind: str, state: str, *, version: int) -> Object:
         found = shoot("a", version=version)

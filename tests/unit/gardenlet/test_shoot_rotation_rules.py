@@ -80,7 +80,7 @@ COMPLETED = {"phase": "Completed", "lastInitiationTime": EARLIER, "lastCompletio
         ("", {}, {}),
     ],
 )
-def test_what_is_asked_for_begins(operation: str, before: Object, after: Object) -> None:
+def test_what_is_requested_begins(operation: str, before: Object, after: Object) -> None:
     assert begun(shoot(operation, before)) == after
 
 
@@ -97,7 +97,7 @@ def test_what_is_asked_for_begins(operation: str, before: Object, after: Object)
         ("rotate-observability-credentials", {OBSERVABILITY: {"lastInitiationTime": EARLIER}}),
     ],
 )
-def test_an_annotation_that_a_process_has_left_asks_for_nothing_again(operation: str, before: Object) -> None:
+def test_an_annotation_that_a_process_has_left_requests_nothing_again(operation: str, before: Object) -> None:
     assert begun(shoot(operation, before)) == {}
 
 
@@ -187,7 +187,7 @@ def test_what_has_one_step_is_complete_once() -> None:
 
 
 @pytest.mark.parametrize("operation", ["rotate-observability-credentials", "rotate-credentials-start"])
-def test_a_rotation_that_is_asked_for_again_and_again_starts_once_until_an_operation_succeeds(operation: str) -> None:
+def test_a_rotation_that_is_requested_again_and_again_starts_once_until_an_operation_succeeds(operation: str) -> None:
     """What starts makes keys; those of before go when an operation succeeds."""
     first = begun(shoot(operation))
     assert first
@@ -223,5 +223,5 @@ def test_trust_shrinks_after_the_servers_were_seen_authority_by_authority() -> N
 
 
 @pytest.mark.parametrize(("value", "expected"), [("key-2", True), ("true", True), ("key-1", False), ("", False)])
-def test_a_mark_of_another_key_says_nothing(value: str, expected: bool) -> None:
+def test_a_mark_of_another_key_means_nothing(value: str, expected: bool) -> None:
     assert is_marked({LABELED: value}, LABELED, "key-2") is expected

@@ -85,7 +85,7 @@ def _registration(*resources: Object) -> Object:
     return {"spec": {"resources": [{"kind": "Extension", **each} for each in resources]}}
 
 
-def test_extensions_that_a_shoot_asks_for() -> None:
+def test_extensions_that_a_shoot_requests() -> None:
     shoot = _shoot(
         extensions=[{"type": "a"}, {"type": "b", "providerConfig": {"x": 1}}, {"type": "c", "disabled": True}]
     )

@@ -99,7 +99,7 @@ def test_what_did_not_succeed_is_gone_on_with_at_once_in_and_out_of_the_window(
         assert (timing.due(shoot, now), timing.first_delay(shoot, now)) == (Due.NOW, 0.0)
 
 
-def test_what_is_asked_for_last_decides_which_operation_it_is() -> None:
+def test_what_is_requested_last_decides_which_operation_it_is() -> None:
     assert operation_of(_shoot("Aborted", "Create", deleting=True)) == "Delete"
     assert operation_of(_shoot("Aborted", "Delete", deleting=True)) == "Delete"
 

@@ -1,4 +1,4 @@
-"""What nodes of worker pools get, from what a Shoot asks for."""
+"""What nodes of worker pools get, from what a Shoot requests."""
 
 import base64
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def test_a_pool_may_be_called_like_a_part_of_what_nodes_may_do() -> None:
 # --- kubelets
 
 
-def test_a_kubelet_evicts_as_the_shoot_says_and_else_as_usual() -> None:
+def test_a_kubelet_evicts_as_the_shoot_states_and_else_as_usual() -> None:
     requested = {"evictionHard": {"memoryAvailable": "1Gi"}, "kubeReserved": {"cpu": "80m", "ephemeralStorage": "1Gi"}}
     config = kubelet.configuration(pool(kubernetes={"kubelet": requested}), dns="10.4.0.10")
     assert config["evictionHard"]["memory.available"] == "1Gi"
@@ -147,7 +147,7 @@ def test_system_components_tolerate_the_taints_of_pools_that_they_may_run_on() -
     ]
 
 
-def test_each_further_runtime_of_a_pool_is_asked_for() -> None:
+def test_each_further_runtime_of_a_pool_is_requested() -> None:
     runtimes = [{"type": "gvisor"}, {"type": "kata", "providerConfig": {"a": 1}}]
     pools = ({"cri": {"name": "containerd", "containerRuntimes": runtimes}}, {"name": "b"})
     found = list(container_runtimes.objects(shoot(*pools), "n"))

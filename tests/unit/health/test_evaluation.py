@@ -29,7 +29,7 @@ def current(text: str) -> dict[str, Expression]:
     return {"current": Expression(text)}
 
 
-def test_expressions_say_the_same_as_in_this_process(evaluator: Evaluator) -> None:
+def test_expressions_state_the_same_as_in_this_process(evaluator: Evaluator) -> None:
     ready = current("status.phase == 'x'")
     assert evaluator.first_true(ready, fields("w", phase="x")) == "current"
     assert evaluator.first_true(ready, fields("w", phase="y")) is None

@@ -188,7 +188,7 @@ def test_the_pods_of_a_deployment_count_once_nothing_else_is_waited_for() -> Non
     assert project_progress(DEPLOYMENTS, done, cluster_id="") == TWO
     outdated = project_progress(DEPLOYMENTS, live(spec=spec), cluster_id="")
     assert outdated.finding is not None
-    # They are not counted, and may say why.
+    # They are not counted, and may report why.
     assert outdated.pods == TWO.pods
 
 
@@ -203,7 +203,7 @@ def test_the_pods_of_a_deployment_count_once_nothing_else_is_waited_for() -> Non
         (PENDING, CountedPod("a", {"app": "x"}, cause="c"), True, None),
     ],
 )
-def test_a_pod_counts_for_what_is_well_and_says_why_the_rest_is_not(
+def test_a_pod_counts_for_what_is_well_and_reports_why_the_rest_is_not(
     kept: ObjectHealth, pod: CountedPod, counts: bool, seconds: float | None
 ) -> None:
     assert pod_delay(kept, pod, counts=counts) == seconds

@@ -79,7 +79,7 @@ def test_a_mistyped_field_is_an_error() -> None:
     assert f"{PATH}[0].inprogress: unknown field; did you mean {PATH}[0].inProgress?" in str(caught.value)
 
 
-def test_without_the_library_it_is_said_how_to_get_it() -> None:
+def test_without_the_library_it_is_reported_how_to_get_it() -> None:
     code = f"""
 import sys
 sys.modules["cel_expr_python"] = None

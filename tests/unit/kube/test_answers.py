@@ -90,7 +90,7 @@ async def test_bodies_are_read_no_further_than_their_bounds(monkeypatch: pytest.
         (b'["m"]', 404, "", NoStatus, None),
     ],
 )
-async def test_an_error_says_when_to_ask_again(
+async def test_an_error_reports_when_to_ask_again(
     body: bytes, code: int, retry_after: str, expected: type[Exception], seconds: float | None
 ) -> None:
     response = Response(body, status=code, headers={"Retry-After": retry_after})
@@ -119,7 +119,7 @@ FAILURE = {**STATUS, "status": "Failure", "reason": "NotFound", "code": 404}
         ({}, False, False, False, False),
     ],
 )
-async def test_an_answer_is_of_the_kind_that_was_asked_for(
+async def test_an_answer_is_of_the_kind_that_was_requested(
     body: Object, whole: bool, partial: bool, deletion: bool, of_many: bool
 ) -> None:
     async def passes(read: Any, **options: bool) -> bool:

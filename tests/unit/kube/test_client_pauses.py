@@ -13,5 +13,5 @@ from kube.runtime.client import pause_before_retry
         (1e9, [30.0, 30.0, 30.0, 30.0]),
     ],
 )
-def test_it_waits_as_long_as_it_is_asked_to_within_bounds(retry_after: float, pauses: list[float]) -> None:
+def test_it_waits_as_long_as_it_is_requested_to_within_bounds(retry_after: float, pauses: list[float]) -> None:
     assert [pause_before_retry(retry_after, retries=done) for done in range(4)] == pauses

@@ -187,7 +187,7 @@ def test_the_bundle_of_the_authority_is_known_wherever_it_is(
         assert len(tls_of(connection).get_ca_certs()) == 1
 
 
-def test_verification_is_left_out_only_if_the_file_says_so(tmp_path: Path) -> None:
+def test_verification_is_left_out_only_if_the_file_states_so(tmp_path: Path) -> None:
     connection = load(tmp_path, document(cluster={"insecure-skip-tls-verify": True}))
     assert tls_of(connection).verify_mode == ssl.CERT_NONE
 
@@ -355,7 +355,7 @@ async def test_a_file_without_a_token_is_an_error_until_one_comes(content: Any, 
     assert await token.authorization() == "Bearer one"
 
 
-async def test_the_first_token_is_read_whatever_the_clock_says(tmp_path: Path) -> None:
+async def test_the_first_token_is_read_whatever_the_clock_reports(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("one")
     assert await TokenFile(tmp_path / "token", clock=lambda: 0.5).authorization() == "Bearer one"
     assert await TokenFile(tmp_path / "token", clock=lambda: -math.pi).authorization() == "Bearer one"
@@ -529,7 +529,7 @@ def test_a_client_certificate_that_is_replaced_is_shown(tmp_path: Path, looks: C
     assert rotation.current().tls is not before
 
 
-# --- kubeconfigs by which somebody wants to crash the process, fill its memory, or read by its errors what is in them
+# --- kubeconfigs by which a user wants to crash the process, fill its memory, or read by its errors what is in them
 
 
 HUSH = "hush-hush-1234"

@@ -352,7 +352,7 @@ async def test_reconciliations_are_timed() -> None:
     assert counted(controller, "reconcile_time_seconds_count") == 2
 
 
-async def test_all_that_is_logged_in_a_reconciliation_says_what_it_is_about(logs: LogCapture) -> None:
+async def test_all_that_is_logged_in_a_reconciliation_reports_what_it_is_about(logs: LogCapture) -> None:
     async def speak() -> Result:
         structlog.get_logger().info("hello")
         raise REFUSED

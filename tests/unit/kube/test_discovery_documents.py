@@ -1,4 +1,4 @@
-"""What discovery documents say, and which answers are none."""
+"""What discovery documents state, and which answers are none."""
 
 from collections.abc import Mapping
 from typing import Any

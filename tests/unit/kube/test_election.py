@@ -179,7 +179,7 @@ def test_the_clock_goes_forward() -> None:
 
 
 class Leases:
-    """A client of one lease; it fails as the test says, by method."""
+    """A client of one lease; it fails as the test states, by method."""
 
     def __init__(self, held_by: str = "", **errors: Exception) -> None:
         self.lease: Object = lease(held_by, 60)
@@ -267,7 +267,7 @@ async def test_when_leading_is_cancelled_the_lease(
     assert {message, "Leading ended with an error"} - {""} <= {entry["event"] for entry in logs}
 
 
-async def test_the_leader_says_in_the_lease_what_others_should_know(clock: FakeClock) -> None:
+async def test_the_leader_reports_in_the_lease_what_others_should_know(clock: FakeClock) -> None:
     client = Leases()
     client.lease["metadata"]["annotations"] = {"class": "former", "other": "kept"}
     leader = elector(client, clock)

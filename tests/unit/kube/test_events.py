@@ -27,7 +27,7 @@ def clock() -> FakeClock:
 
 
 class Recorder(EventRecorder):
-    """One that writes when the test says so."""
+    """One that writes when the test states so."""
 
     def __init__(self, clock: FakeClock, runner: asyncio.Runner) -> None:
         super().__init__(
@@ -71,7 +71,7 @@ def dropped(reason: str) -> float:
 # --- the event object
 
 
-def test_an_event_says_who_says_what_about_which_object(recorder: Recorder) -> None:
+def test_an_event_reports_who_reports_what_about_which_object(recorder: Recorder) -> None:
     recorder.event(SECRET, "Warning", "Failed", "it did not work")
     (event,) = recorder.written()
     name = event["metadata"]["name"]

@@ -20,7 +20,7 @@ class World:
         self.now = 0.0
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.requested: list[float] = []
-        """When it was asked who refers to something."""
+        """When it was queried who refers to something."""
         self.handled: list[tuple[str, bool]] = []
         self.states: list[tuple[str | None, ...]] = []
         """States that were passed on, of the letters a to z; all: too many to know."""
@@ -96,7 +96,7 @@ def test_many_are_passed_on_in_pieces_between_which_others_have_turns() -> None:
 
 
 @pytest.mark.parametrize(("changes", "expected"), [((True, True), True), ((True, False), False)])
-def test_a_change_among_what_a_list_says_counts(changes: tuple[bool, ...], expected: bool) -> None:
+def test_a_change_among_what_a_list_states_counts(changes: tuple[bool, ...], expected: bool) -> None:
     world = World(large=FEW + 1)
     world.fan.add("large", initial=True)
     for initial in changes:

@@ -29,7 +29,7 @@ def test_what_is_written_by_a_clock_ahead_counts_from_when_it_was_seen(written: 
         assert seen.of("a", moment, now=NOW + later * SECOND) == NOW + counts
 
 
-def test_another_moment_counts_anew() -> None:
+def test_another_moment_counts_again() -> None:
     seen: FirstSeen[str] = FirstSeen()
     seen.of("a", NOW + HOUR, now=NOW)
     assert seen.of("b", NOW + HOUR, now=NOW + SECOND) == NOW + SECOND

@@ -1,4 +1,4 @@
-"""Watches that begin with all that there is, asked of an API server that can't do that."""
+"""Watches that begin with all that there is, requested from an API server that can't do that."""
 
 import asyncio
 import contextlib
@@ -61,7 +61,7 @@ async def test_who_knows_where_to_begin_is_not_held_up() -> None:
     assert server.requested == [CONFIG_MAPS.path(), PODS.path()]
 
 
-async def test_an_api_server_that_can_is_asked_for_each_kind() -> None:
+async def test_each_kind_is_requested_from_an_api_server_that_can() -> None:
     server = Server(200)
     client = Client(cast("RoundTripper", server), user_agent="test")
     await asyncio.gather(*(begin(client, each) for each in (CONFIG_MAPS, PODS)))

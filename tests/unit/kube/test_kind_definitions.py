@@ -100,7 +100,7 @@ ELSEWHERE = services(service("v2", "example.com", elsewhere=True))
             ServerFailure,
             id="another server is away",
         ),
-        pytest.param(EXAMPLE, {SERVICES: ELSEWHERE}, [], NoStatus, id="another server is not asked yet"),
+        pytest.param(EXAMPLE, {SERVICES: ELSEWHERE}, [], NoStatus, id="another server is not queried yet"),
         pytest.param(
             EXAMPLE,
             {SERVICES: ELSEWHERE, "/apis/example.com/v2": document("example.com/v2", "Other")},
@@ -157,7 +157,7 @@ async def test_a_kind_is_gone_if_nothing_defines_it(
         await require_gone(client, api_version, "Thing")
 
 
-async def test_the_error_says_what_defines_it_or_what_has_to_be_permitted() -> None:
+async def test_the_error_reports_what_defines_it_or_what_has_to_be_permitted() -> None:
     with pytest.raises(KindUnavailable, match=f"CustomResourceDefinition {THINGS} defines this kind"):
         await require_gone(Answers({}, [crd(THINGS, "Thing")]).client, EXAMPLE, "Thing")
     with pytest.raises(Forbidden, match=r"example.com still exist, since apiservices .*; grant the right to list"):

@@ -18,7 +18,7 @@ MISSING, AWAY = KindNotServed("example.com/v1", "Gadget"), Unreachable("away")
 
 
 class Looking:
-    """Two late kinds, and what discovery says when it is asked for one; with nothing left to say it does not answer."""
+    """Two late kinds, and what discovery reports on request of one; with nothing left to report it does not answer."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -54,7 +54,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         ([None, None], 1),
         ([None, MISSING], 0),
         ([Forbidden(403, message="no")], 0),
-        pytest.param([AWAY, None, AWAY, None, None], 1, id="no answer is asked for again"),
+        pytest.param([AWAY, None, AWAY, None, None], 1, id="no answer is requested again"),
     ],
 )
 async def test_a_look_begins_if_all_are_served(answers: list[Any], begun: int) -> None:
@@ -95,7 +95,7 @@ async def test_a_kind_that_may_be_defined_is_looked_for_without_news(gone: KubeE
     await looking.late.close()
 
 
-async def test_more_news_begin_the_looks_anew_and_close_ends_them() -> None:
+async def test_more_news_begin_the_looks_again_and_close_ends_them() -> None:
     looking = Looking(MISSING)
     looking.late.kinds_changed("example.com")
     await soon(lambda: not looking.answers)

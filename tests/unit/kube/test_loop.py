@@ -126,7 +126,7 @@ async def test_close_gives_back_all_stores_also_if_the_start_was_cancelled() -> 
 
 
 async def test_a_close_that_was_cut_off_is_carried_on() -> None:
-    """As when a process is to end while its control loops are made anew."""
+    """As when a process is to end while its control loops are recreated."""
 
     class Slow(Unwatched):
         async def release(self, view: View[Any]) -> None:

@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, str]] = []
-        """Credentials, verb, and the resourceVersion that was asked for."""
+        """Credentials, verb, and the resourceVersion that was requested."""
         self.refused: set[str] = set()
         self.open = 0
 

@@ -166,7 +166,7 @@ def test_a_list_that_is_older_than_an_own_write_does_not_remove_its_object() -> 
     assert len(store) == 0
 
 
-def test_a_list_of_one_namespace_says_nothing_of_others() -> None:
+def test_a_list_of_one_namespace_states_nothing_of_others() -> None:
     store = Store(View(SECRETS, without_managed_fields))
     one, other = store.source("one"), store.source("other")
     for source, namespace in ((one, "one"), (other, "other")):

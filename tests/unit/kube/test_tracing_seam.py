@@ -1,4 +1,4 @@
-"""Which spans are asked for, what they are called, and what they say."""
+"""Which spans are requested, what they are called, and what they report."""
 
 from collections.abc import Iterator
 

@@ -128,7 +128,7 @@ def test_the_demo(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert_shown(capsys)
 
 
-def test_what_a_program_says_when_it_cannot_start(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_program_reports_when_it_cannot_start(hostile: str, capsys: pytest.CaptureFixture[str]) -> None:
     Exit(1, stdout=hostile, stderr=hostile).show()
     assert_shown(capsys)
 
@@ -155,7 +155,7 @@ PACKAGES = (
 )
 OWN_WORDS = {
     "benchmarks/bare.py",  # numbers
-    "agent/gardenlet/common/charts/confined.py",  # why helm was not started, to whoever starts it
+    "agent/gardenlet/common/charts/confined.py",  # why helm was not started, to the user who starts it
     "localprocesses/assets.py",  # how far it is
     "localprocesses/go_program.py",  # the same
     "localprocesses/local.py",  # what is waited for
@@ -167,7 +167,7 @@ ESCAPES = re.compile(r"from kube\.visible_text import .*\bprintable\b")
 WRITES = re.compile(r"\bprint\(|sys\.std(out|err)(\.buffer)?\.write\(")
 
 
-def test_all_modules_that_print_escape_or_say_nothing_but_words_of_their_own() -> None:
+def test_all_modules_that_print_escape_or_report_nothing_but_words_of_their_own() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
     writing = {str(file.relative_to(ROOT)) for file in files if WRITES.search(file.read_text())}
     escaping = {name for name in writing if ESCAPES.search((ROOT / name).read_text())}

@@ -191,10 +191,10 @@ SAME, REWOUND, OLDER_LIST, UNKNOWN = "same", "rewound", "older list", "unknown"
         ),
         pytest.param([page(9), page(7, thing(5))], [(NAME, ""), THEN], SAME, id="it is gone since"),
         pytest.param([page(9), page(9), page(9)], [(NAME, ""), THEN, ALL], UNKNOWN, id="what was can't be listed"),
-        pytest.param([BAD, page(9, thing(5))], [(NAME, ""), ALL], UNKNOWN, id="one can't be asked for"),
+        pytest.param([BAD, page(9, thing(5))], [(NAME, ""), ALL], UNKNOWN, id="one can't be requested"),
     ],
 )
-async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
+async def test_the_past_is_another_one_if_an_object_that_exists_reports_so(
     answers: list[Any], requested: Any, past: str, end: KubeError
 ) -> None:
     """Known are `s` in version 5 and `b` in version 4, up to version 7."""
@@ -218,7 +218,7 @@ async def test_the_past_is_another_one_if_an_object_that_exists_says_so(
         assert not followed.watcher.failing
 
 
-async def test_own_writes_while_it_is_asked_are_no_rewound_history() -> None:
+async def test_own_writes_while_it_is_queried_are_no_rewound_history() -> None:
     lists = [page(7, thing(5)), page(9), EXPIRED, page(9, thing(8)), page(20)]
     async with following(lists, [[SILENT]], known=lambda _: 12) as followed:
         assert followed.yielded[-1] == ListEnds(20)
@@ -397,7 +397,7 @@ MAY_NOT = Forbidden(403, message="no")
         pytest.param(AWAY, True, False, id="that is not known"),
         pytest.param([], False, True, id="there never was one"),
         pytest.param([DEFINITION], False, False, id="it was switched off before"),
-        pytest.param(MAY_NOT, False, True, id="a cluster without it that may not be asked"),
+        pytest.param(MAY_NOT, False, True, id="a cluster without it that may not be queried"),
     ],
 )
 async def test_what_is_known_of_a_kind_goes_only_with_the_kind(definitions: Any, seen: bool, is_empty: bool) -> None:
@@ -418,7 +418,7 @@ async def test_what_is_known_of_a_kind_goes_only_with_the_kind(definitions: Any,
     assert yielded[3 if seen else 0 :] == ([ListBegins(0), ListEnds(None)] if is_empty else [])
 
 
-async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_anew() -> None:
+async def test_a_store_that_is_given_back_is_not_waited_for_when_all_is_listed_again() -> None:
     client = Scripted({SECRETS: [page(7), page(3)]}, {SECRETS: []})
     caches, view = Caches(cast("Client", client)), View(SECRETS, without_managed_fields)
     caches.acquire(view)

@@ -69,6 +69,6 @@ def test_pairs_of_others_can_sign_but_are_not_taken_for_own_ones() -> None:
         (foreign(ed25519.Ed25519PrivateKey.generate()), "has a key that is neither RSA nor ECDSA"),
     ],
 )
-def test_what_is_wrong_with_a_pair_is_said(pair: tuple[bytes, bytes], message: str) -> None:
+def test_what_is_wrong_with_a_pair_is_reported(pair: tuple[bytes, bytes], message: str) -> None:
     with pytest.raises(UnusablePair, match=message):
         read_pair(*pair)

@@ -24,7 +24,7 @@ ITEMS = 40
 
 
 class Others:
-    """Somebody else on the event loop, who counts how often it is their turn."""
+    """Another client on the event loop, who counts how often it is their turn."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -72,7 +72,7 @@ async def test_others_get_their_turns_between_the_objects_that_a_watch_yields() 
 
 
 class Answering:
-    """Whatever is asked, the answer is the same, and the body of the question is kept."""
+    """Whatever is queried, the answer is the same, and the body of the question is kept."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer

@@ -21,7 +21,7 @@ from kubectl.garden.commands.kubeconfig import no_server
         ),
     ],
 )
-def test_it_says_who_has_to_do_what(error: NoStatus | ServerFailure, text: str, hint: str) -> None:
+def test_it_reports_who_has_to_do_what(error: NoStatus | ServerFailure, text: str, hint: str) -> None:
     made = no_server(error)
     assert text in str(made)
     assert hint in made.hint

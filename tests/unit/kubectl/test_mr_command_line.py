@@ -274,7 +274,7 @@ def test_encode_finds_mistakes() -> None:
     assert "standard input: index 0: line 2" in result.stderr
 
 
-def test_decode_says_what_is_broken() -> None:
+def test_decode_reports_what_is_broken() -> None:
     result = run("decode", "-", stdin=json.dumps(secret("a", data={"x.br": "eHh4"})))
     assert result.exit_code == 1
     assert "a, x.br: the Brotli stream is truncated" in result.stderr
@@ -336,7 +336,7 @@ def test_a_directory_is_read_by_names_of_files(tmp_path: Path) -> None:
     assert [item["metadata"]["name"] for item in json.loads(result.stdout)["items"]] == ["a", "b"]
 
 
-def test_a_kustomization_is_built_by_whoever_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kustomization_is_built_by_an_available_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []")
     (tmp_path / "ignored.yaml").write_text("kind: [")
     programs = tmp_path / "bin"
@@ -406,7 +406,7 @@ def test_admit_shows_what_webhooks_would_change(files: dict[str, str]) -> None:
     assert {"Pod/shop/storefront-*", "+ bin-packing", "✔ seccomp-profile changes", not_asked} <= set(lines)
 
 
-def test_admit_without_the_namespace_asks_as_for_one_without_labels(files: dict[str, str]) -> None:
+def test_admit_without_the_namespace_queries_as_for_one_without_labels(files: dict[str, str]) -> None:
     result = run("admit", "-f", files["deployment"], "--config", files["config"], "-o", "json")
     assert result.exit_code == 0, result.output
     deployment, pod = json.loads(result.stdout)["items"]

@@ -136,7 +136,7 @@ def test_plurals_are_those_of_api_servers(kind: str, plural: str) -> None:
     assert plural_of(kind) == plural
 
 
-def test_custom_kinds_are_as_their_definitions_say() -> None:
+def test_custom_kinds_are_as_their_definitions_state() -> None:
     spec = {"group": "example.com", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"}}
     kinds = Kinds([{"kind": "CustomResourceDefinition", "spec": spec}])
     assert kinds.resource("example.com/v1", "Mouse").plural == "mice"

@@ -115,7 +115,7 @@ async def test_a_large_answer_comes_whole() -> None:
         assert await client.request("GET", "/a") == body
 
 
-async def test_a_request_says_what_and_who() -> None:
+async def test_a_request_reports_what_and_who() -> None:
     async with server([writes(WHOLE)]) as served, client_of(served) as client:
         view = client.impersonating("jürgen", ["a", "b"])
         await view.request("GET", "/a%2Fb", params={"labelSelector": "a=b,c in (d)"})

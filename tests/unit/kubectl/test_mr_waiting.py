@@ -48,7 +48,7 @@ def test_ready_is_reached_when_all_conditions_are_good() -> None:
     assert not progress_of("shop", managed(), [], Goal.READY).reached
 
 
-def test_a_pass_that_was_asked_for_and_not_begun_is_waited_for() -> None:
+def test_a_pass_that_was_requested_and_not_begun_is_waited_for() -> None:
     requested = managed(READY, annotations={"gardener.cloud/operation": "reconcile"})
     assert not progress_of("shop", requested, [], Goal.READY).reached
 
@@ -85,7 +85,7 @@ def test_objects_that_block_a_deletion_are_named_with_the_reason() -> None:
     ]
 
 
-def test_a_deletion_that_is_refused_says_who_lacks_which_right() -> None:
+def test_a_deletion_that_is_refused_reports_who_lacks_which_right() -> None:
     refused = 'configmaps "a" is forbidden: User "agent" cannot delete resource "configmaps" in API group ""'
     message = pending_message([("a", pending_text("v1/ConfigMap/shop/a", reason=f'{refused} in the namespace "shop"'))])
     obj = failed(message, "DeletionFailed", **DELETED)

@@ -30,7 +30,7 @@ def test_each_object_is_named_with_its_finalizers_and_since_when() -> None:
     assert "waits for extensions.gardener.cloud/dns" in second.text
 
 
-def test_a_namespace_says_what_is_left_in_it() -> None:
+def test_a_namespace_states_what_is_left_in_it() -> None:
     reported = "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"
     remaining = {"type": "NamespaceFinalizersRemaining", "status": "True", "message": reported}
     (found,) = findings([going(NAMESPACES, "shoot--a--b", "11:59", status={"conditions": [remaining]})], NOW)

@@ -40,5 +40,5 @@ def test_one_that_the_object_waits_for_is_what_blocks_it() -> None:
 
 
 @pytest.mark.parametrize("unknown", [None, {"spec": {}}, lease("soon")])
-def test_nothing_is_said_of_one_without_a_known_time(unknown: Object | None) -> None:
+def test_nothing_is_reported_of_one_without_a_known_time(unknown: Object | None) -> None:
     assert not list(findings(dict.fromkeys(LEASES, unknown), NOW, needed=""))

@@ -197,7 +197,7 @@ def lease(renewed: str) -> Object:
         (on_far(meta={"generation": 3}), {"lease": lease("2026-01-10T11:58:00.000000Z")}, True),
         (on_far(meta={"generation": 3}), {"lease": lease("2026-01-10T11:59:50.000000Z")}, False),
         (deleted("gardener"), {"lease": lease(HOUR_AGO)}, True),
-        # The Seed says so itself.
+        # The Seed reports so itself.
         (deleted("gardener"), {"lease": lease(HOUR_AGO), "seed": LOST}, False),
         # Nothing waits for it.
         (on_far(status={"lastOperation": {"state": "Succeeded"}}), {"lease": lease(HOUR_AGO)}, False),
@@ -486,7 +486,7 @@ def test_sleep_that_was_not_carried_out(hibernation: Object, status: Object, tex
 @pytest.mark.parametrize(
     "status",
     [
-        # The controller manager has done it, and somebody has woken it up since.
+        # The controller manager has done it, and a user has woken it up since.
         {"lastHibernationTriggerTime": "2026-01-10T11:00:01Z"},
         # Nothing at all is known of it.
         {"observedGeneration": None, "hibernated": None},

@@ -50,7 +50,7 @@ def extension(
         (extension(last=("Migrate", "Processing"), deleting=True), "Migrate"),
     ],
 )
-def test_what_is_asked_or_was_begun_is_done(obj: Object, operation: str) -> None:
+def test_what_is_requested_or_was_begun_is_done(obj: Object, operation: str) -> None:
     assert operation_on(obj) == operation
 
 
@@ -74,7 +74,7 @@ def test_shoots_that_have_failed_or_are_ignored_are_left_alone(shoot: Object, is
     assert is_to_be_left_alone({"spec": {"shoot": shoot}}) is is_left
 
 
-def test_faults_are_asked_for_by_the_object() -> None:
+def test_faults_are_requested_by_the_object() -> None:
     def requested(**simulate: Any) -> Simulation:
         return simulation_of({"spec": {"providerConfig": {"simulate": simulate}}})
 
@@ -117,7 +117,7 @@ def test_buckets_are_directories_of_the_owner_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "buckets" / "b").exists()
 
 
-def test_what_was_in_a_bucket_is_never_made_anew(tmp_path: Path) -> None:
+def test_what_was_in_a_bucket_is_never_recreated(tmp_path: Path) -> None:
     state = State(tmp_path)
     with pytest.raises(BucketAway, match="restore it"):
         state.bucket("b", is_new=False)

@@ -1,4 +1,4 @@
-"""What a Deployment, an Etcd or a BackupEntry may not make the runner do, whoever wrote it."""
+"""What a Deployment, an Etcd or a BackupEntry may not make the runner do, independent of its author."""
 
 import base64
 from collections.abc import Mapping
@@ -382,7 +382,7 @@ def test_in_namespaces_of_shoots_no_gardenlet_is_run() -> None:
 
 
 @pytest.mark.parametrize("path", ["@example.com/", ".example.com", ":1@example.com/"])
-def test_a_probe_asks_this_computer_alone(path: str) -> None:
+def test_a_probe_queries_this_computer_alone(path: str) -> None:
     found = probe_of({"readinessProbe": {"httpGet": {"path": path, "scheme": "FTP"}}}, 7)
     assert found is not None
     assert found.url.startswith("http://127.0.0.1:7/")

@@ -61,7 +61,7 @@ def start(directory: Path | None, *, has_data: bool = False, has_run: bool = Fal
     return start_of(has_data=has_data, has_run=has_run, is_needed=is_needed, directory=lambda: found)
 
 
-def test_what_has_data_asks_for_no_snapshot() -> None:
+def test_what_has_data_requests_no_snapshot() -> None:
     def away() -> Directory:
         raise BucketAway
 
@@ -148,7 +148,7 @@ def test_what_is_no_snapshot_is_noticed(tmp_path: Path, content: bytes) -> None:
     assert unpack(path, tmp_path / "db")
 
 
-def test_a_full_disk_says_nothing_of_a_snapshot(tmp_path: Path) -> None:
+def test_a_full_disk_reports_nothing_of_a_snapshot(tmp_path: Path) -> None:
     made = packed(tmp_path, minutes=1)
     full = FileIO("/dev/full", "w")
     with made.path.open("rb") as source, full, pytest.raises(OSError, match="No space left"):
@@ -218,6 +218,6 @@ def test_the_newest_is_kept_whatever_its_age() -> None:
     assert superfluous(made, NOW) == made[1:]
 
 
-def test_so_many_are_kept_however_often_one_is_asked_for() -> None:
+def test_so_many_are_kept_however_often_one_is_requested() -> None:
     made = [Snapshot(Confined(Path("x")), "x", NOW - timedelta(seconds=each), 0) for each in range(3600)]
     assert len(made) - len(superfluous(made, NOW)) in {60, 61, 62}

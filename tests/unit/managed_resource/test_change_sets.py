@@ -1,4 +1,4 @@
-"""What the status and the log say follows from what a pass did, and from nothing else."""
+"""What the status and the log report follows from what a pass did, and from nothing else."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def test_what_is_pending_is_listed_by_object_and_before_what_is_restricted() -> 
 @pytest.mark.parametrize(
     ("pending", "expected"), [([], False), ([RESTRICTED], True), ([RESTRICTED, PENDING], False), ([PENDING], False)]
 )
-def test_only_what_is_restricted_throughout_waits_for_somebody_to_change_that(
+def test_only_what_is_restricted_throughout_waits_for_a_user_to_change_that(
     pending: list[Pending], expected: bool
 ) -> None:
     assert change_set(pending=pending).is_restricted is expected

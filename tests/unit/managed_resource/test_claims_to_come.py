@@ -43,7 +43,7 @@ def other(
 
 
 class Counted(dict[Key, Object]):
-    """What the watch shows, and how often that was asked for."""
+    """What the watch shows, and how often that was requested."""
 
     requested = 0
 

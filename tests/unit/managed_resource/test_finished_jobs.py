@@ -34,7 +34,7 @@ def job(*conditions: str, status: str = "True", **spec: Any) -> Object:
         ({"metadata": {"name": "j"}}, False),
     ],
 )
-def test_a_job_that_has_finished_is_cleaned_up_if_it_says_so(obj: Object, expected: bool) -> None:
+def test_a_job_that_has_finished_is_cleaned_up_if_it_states_so(obj: Object, expected: bool) -> None:
     assert is_cleaned_up(JOBS, obj) is expected
 
 

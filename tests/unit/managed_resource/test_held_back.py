@@ -25,7 +25,7 @@ FIRST = 1000.0
 
 
 class World:
-    """The object `c`, the target, the API server and what is known of others, as far as a removal asks for them."""
+    """The object `c`, the target, the API server and what is known of others, as far as a removal needs them."""
 
     def __init__(self, *, claimant: Key | None = None, notes: dict[str, str] | None = None) -> None:
         self._claimant = claimant

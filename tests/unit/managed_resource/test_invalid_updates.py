@@ -42,7 +42,7 @@ def obj(kind: str, api_version: str = "v1", **annotations: str) -> Object:
         (obj("Secret", "example.com/v1"), [IMMUTABLE], False),
     ],
 )
-def test_it_is_replaced_if_it_says_so_or_is_immutable(merged: Object, causes: list[Any], replaced: bool) -> None:
+def test_it_is_replaced_if_it_states_so_or_is_immutable(merged: Object, causes: list[Any], replaced: bool) -> None:
     error = Invalid(422, message="no", details={"causes": causes})
     assert may_be_replaced(merged, error) is replaced
 
@@ -75,7 +75,7 @@ def test_a_refusal_of_admission_counts_only_for_immutable_fields(refused: str, r
         ({}, None),  # the API server decides
     ],
 )
-def test_the_annotation_says_what_becomes_of_dependents(annotations: dict[str, str], policy: str | None) -> None:
+def test_the_annotation_states_what_becomes_of_dependents(annotations: dict[str, str], policy: str | None) -> None:
     assert propagation_policy(obj("Job", **annotations), resource="r") == policy
 
 
@@ -125,10 +125,10 @@ OTHER = service(clusterIP="10.0.0.2", ports=[{"port": 2, "nodePort": 30002}])
         (service(), obj("Service"), service()),
     ],
 )
-def test_what_a_live_service_holds_is_not_asked_for(wanted: Object, live: Object, requested: Object) -> None:
+def test_what_a_live_service_holds_is_not_requested(wanted: Object, live: Object, requested: Object) -> None:
     assert as_if_gone(wanted, live) == {**requested, "spec": {"ports": [], **requested["spec"]}}
 
 
-def test_of_other_kinds_all_is_asked_for() -> None:
+def test_of_other_kinds_all_is_requested() -> None:
     wanted = {**obj("Service", "serving.knative.dev/v1"), "spec": "anything"}
     assert as_if_gone(wanted, wanted) is wanted

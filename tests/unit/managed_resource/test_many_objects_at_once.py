@@ -29,7 +29,7 @@ MANIFEST = packed(orjson.dumps({"apiVersion": "v1", "kind": "Secret", "stringDat
 
 
 def failing(number: int) -> PlannedObject:
-    """Nothing is asked for it; to report its problem without its values takes a while."""
+    """Nothing is requested of it; to describe its problem without its values takes a while."""
     return PlannedObject(
         name=f"/Secret/ns/{number}",
         text=f"v1/Secret/ns/{number}",

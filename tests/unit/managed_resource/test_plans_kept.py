@@ -161,7 +161,7 @@ async def test_what_waits_no_longer_keeps_no_namespace_waiting(
     await asyncio.gather(*made)
 
 
-async def test_plans_that_were_not_used_for_longest_are_made_anew_when_needed(
+async def test_plans_that_were_not_used_for_longest_are_recreated_when_needed(
     plans: Plans, secrets: Secrets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_KEPT", 5 * len(LARGE) // 4)
@@ -171,7 +171,7 @@ async def test_plans_that_were_not_used_for_longest_are_made_anew_when_needed(
     assert list(dict.fromkeys(secrets.read)) == ["a", "b", "c"]
     assert plans.last(Key("n", "a")) is not None
     assert plans.last(Key("n", "b")) is None
-    # Its claims are known all the same, and whose kinds have changed is planned anew to see whether it is affected.
+    # Its claims are known all the same, and whose kinds have changed is planned again to see whether it is affected.
     assert plans.has_plan(Key("n", "b"))
     assert Key("n", "b") in plans.with_objects_of("example.com")
     secrets.read.clear()
@@ -204,7 +204,7 @@ class Unanswered(Served):
     ],
     ids=["as before", "otherwise", "not at all", "unknown"],
 )
-async def test_a_plan_is_made_anew_when_its_kinds_are_served_otherwise(
+async def test_a_plan_is_recreated_when_its_kinds_are_served_otherwise(
     plans: Plans, secrets: Secrets, discovery: Any, made: int
 ) -> None:
     secrets.texts = {"mr": "x"}

@@ -32,7 +32,7 @@ class Recorder:
         self.events.append((reason, message))
 
 
-def test_one_event_says_that_a_deletion_has_failed_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_event_reports_that_a_deletion_has_failed_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     now, recorder = [1000.0], Recorder()
     monkeypatch.setattr(report, "time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0]))
     stand_in: Any = None

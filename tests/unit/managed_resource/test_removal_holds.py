@@ -118,7 +118,7 @@ def test_workloads_keep_what_they_use_and_definitions() -> None:
     assert held(found) == dict.fromkeys(kept, timedelta(minutes=7))
 
 
-def test_nothing_is_kept_if_the_configuration_says_so() -> None:
+def test_nothing_is_kept_if_the_configuration_states_so() -> None:
     found = holds(timeout=timedelta(0))
     for stage, kind in ((Stage.CUSTOM_RESOURCES, OWN), (Stage.FINALIZED, "v1 Secret"), (Stage.WORKLOADS, DEPLOYMENT)):
         found.add(stage, [awaited(kind)])

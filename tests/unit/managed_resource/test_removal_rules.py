@@ -34,7 +34,7 @@ def labelled(kind: str) -> Object:
 @pytest.mark.parametrize(
     ("found", "around", "expected"),
     [
-        # It is kept if it says so.
+        # It is kept if it states so.
         (live(keep_object="true"), {}, Disposition.KEEP),
         (live(keep_object="1"), {}, Disposition.KEEP),
         (live(keep_object="yes"), {}, Disposition.DELETE),

@@ -120,7 +120,7 @@ def test_namespaces_are_allowed_by_any_rule_for_the_managed_resource(
 def test_dependencies_of_other_namespaces_are_allowed_by_rules_only(
     rules: tuple[DependencyRule, ...], own: str, other: str, allowed: bool
 ) -> None:
-    # Where objects may be written says nothing of it.
+    # Where objects may be written is independent of it.
     namespaces = (NamespaceRule(to=("*",)),)
     assert may_depend(Restrictions(namespaces=namespaces, dependencies=rules), own, other) == allowed
 

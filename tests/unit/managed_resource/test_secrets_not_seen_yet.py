@@ -49,7 +49,7 @@ async def test_what_no_watch_has_seen_yet_is_read_and_known_from_then_on() -> No
     assert cluster.requested == 1
 
 
-async def test_what_does_not_exist_is_asked_for_once_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_does_not_exist_is_requested_once_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()
     source = source_of(cluster)
     for _ in range(3):
@@ -67,7 +67,7 @@ async def test_without_an_answer_of_the_api_server_it_is_not_reported_missing() 
         await source_of(Cluster(fails=Unreachable("no answer"))).secret_version(NAME)
 
 
-async def test_a_secret_that_is_no_manifest_is_not_said_to_be_missing() -> None:
+async def test_a_secret_that_is_no_manifest_is_not_reported_to_be_missing() -> None:
     kept = secret("n/s", {}, type=keys.REVISION_TYPE, resourceVersion="11")
     with pytest.raises(KubeError, match="holds an applied version"):
         await source_of(Cluster(kept)).secret_version(NAME)

@@ -43,7 +43,7 @@ IGNORED = managed_resource(annotations={IGNORE: "true"})
         ("an update without a change", PLAIN, PLAIN, False),
         ("labels change", PLAIN, managed_resource(labels={"a": "b"}), False),
         ("the spec changes", PLAIN, managed_resource(generation=2), True),
-        ("an operation is asked for", PLAIN, managed_resource(annotations={OPERATION: "reconcile"}), True),
+        ("an operation is requested", PLAIN, managed_resource(annotations={OPERATION: "reconcile"}), True),
         ("a restore is under way", PLAIN, managed_resource(annotations={OPERATION: "restore"}), True),
         ("a migration is under way", PLAIN, managed_resource(annotations={OPERATION: "migrate"}), True),
         ("it shall wait", PLAIN, managed_resource(annotations={OPERATION: "wait-for-state"}), False),
@@ -70,7 +70,7 @@ IGNORED = managed_resource(annotations={IGNORE: "true"})
         ("another class has cleaned up", managed_resource(finalizers=[FINALIZER + "-seed"]), PLAIN, True),
     ],
 )
-def test_a_pass_is_asked_for_when(what: str, old: Object | None, new: Object | None, expected: bool) -> None:
+def test_a_pass_is_requested_when(what: str, old: Object | None, new: Object | None, expected: bool) -> None:
     assert asks(old, new) is expected, what
 
 

@@ -16,7 +16,7 @@ TEST = f"import subprocess, sys\ndef test_a():\n    subprocess.run([sys.executab
 COST = re.compile(r"^CPU: \d+ s: (\d+) s of tests and programs, (\d+) s of (\d+) control planes$", re.MULTILINE)
 
 
-def test_the_last_line_says_what_all_processes_took(tmp_path: Path) -> None:
+def test_the_last_line_states_what_all_processes_took(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(TEST)
     here = {name: value for name, value in os.environ.items() if name != supervisor.CPU_FILE}
     paths = os.pathsep.join(sys.path)

@@ -1,4 +1,4 @@
-"""How much one Service may cause, whatever it asks for, and that the rest of it still counts."""
+"""How much one Service may cause, whatever it requests, and that the rest of it still counts."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ def selectors(count: int, *, labels: int = 1) -> list[Object]:
     return [{"matchLabels": {f"l{number}": "x" for number in range(labels)}} for _ in range(count)]
 
 
-# --- what is asked for
+# --- what is requested
 
 
 def test_the_flood_of_one_service_is_cut_to_its_share() -> None:
@@ -100,7 +100,7 @@ def test_ports_of_a_service_count_before_those_of_its_annotations() -> None:
         ("from-a-allowed-ports", listed(MOST_PORTS), listed(MOST_PORTS + 1)),
     ],
 )
-def test_an_annotation_asks_for_so_much_and_no_more(annotation: str, largest: Any, too_large: Any) -> None:
+def test_an_annotation_may_request_so_much_and_no_more(annotation: str, largest: Any, too_large: Any) -> None:
     assert not policy_settings({f"{PFX}{annotation}": json.dumps(largest)}).problems
     [problem] = policy_settings({f"{PFX}{annotation}": json.dumps(too_large)}).problems
     assert problem.is_limit
@@ -135,7 +135,7 @@ def test_gateways_count_as_well() -> None:
     assert found.namespaces_left_out
 
 
-def test_what_a_real_seed_asks_for_has_room() -> None:
+def test_what_a_real_seed_requests_has_room() -> None:
     usual = service(ports=4, aliases={"scrapers": 2}, namespace_selectors=[{"matchLabels": {}}] * 5)
     found = desired_policies(usual, Rules(), around(500))
     assert (len(found.policies), found.namespaces_left_out) == (501 * 6 * 2, 0)

@@ -133,7 +133,7 @@ async def test_a_namespace_leads_to_services_that_let_it_in_meanwhile(
     await world.leads_to(set(expected), NAMESPACES_VIEW, changes)
 
 
-async def test_the_first_pod_that_asks_and_the_last_one_lead_to_services() -> None:
+async def test_the_first_pod_that_queries_and_the_last_one_lead_to_services() -> None:
     def changes() -> Iterable[Event]:
         for name in ("a", "b"):
             yield Present(pod(name, ["all"]))

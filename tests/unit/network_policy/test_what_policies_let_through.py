@@ -1,4 +1,4 @@
-"""Policies mean what was asked for: who reaches whom, before and after.
+"""Policies mean what was requested: who reaches whom, before and after.
 
 In all of these clusters everything is forbidden that no policy lets through.
 """

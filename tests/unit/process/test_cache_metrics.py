@@ -14,7 +14,7 @@ KINDS = (SECRETS, CONFIG_MAPS)
 
 
 def reported(*, metric: str = "p_cache_behind", **clusters: list[tuple[Resource, bool]]) -> dict[str, float]:
-    """Args: clusters: what their caches say of themselves."""
+    """Args: clusters: what their caches report of themselves."""
     found: Any = {}
     for name, states in clusters.items():
         stores = [Store(View(resource, without_managed_fields)) for resource, _ in states]

@@ -83,7 +83,7 @@ def test_a_target_restricted_to_other_namespaces_has_a_connection_and_limits_of_
     assert found[1].connection.server == "https://a:443"
 
 
-def test_two_files_that_say_the_same_are_one_cluster(tmp_path: Path) -> None:
+def test_two_files_that_state_the_same_are_one_cluster(tmp_path: Path) -> None:
     assert len(endpoints_of(connection(tmp_path / "source"), connection(tmp_path / "target"))) == 1
 
 

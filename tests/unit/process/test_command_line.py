@@ -69,7 +69,9 @@ def test_a_wrong_command_line_ends_with_code_1_the_text_and_the_usage(arguments:
 
 
 @pytest.mark.parametrize("arguments", [("-h",), ("--help",), ("--config=c", "--help")])
-def test_help_says_what_the_program_is_its_flags_and_variables_and_gives_an_example(arguments: tuple[str, ...]) -> None:
+def test_help_reports_what_the_program_is_its_flags_and_variables_and_gives_an_example(
+    arguments: tuple[str, ...],
+) -> None:
     exit_ = exit_of(*arguments)
     assert (exit_.code, exit_.stderr) == (0, "")
     parts = ("Does things.", "--config FILE", "--metrics-bind-address [HOST]:PORT", "TARGET_KUBECONFIG")
@@ -77,7 +79,7 @@ def test_help_says_what_the_program_is_its_flags_and_variables_and_gives_an_exam
         assert part in exit_.stdout
 
 
-def test_help_of_several_programs_says_which_there_are_and_the_variables_of_each() -> None:
+def test_help_of_several_programs_reports_which_there_are_and_the_variables_of_each() -> None:
     text = exit_of("--help", programs=(PROGRAM, OTHER)).stdout
     assert text.startswith("usage: prog --config FILE")
     for part in (

@@ -81,7 +81,7 @@ def test_a_text_entry_has_columns_and_cannot_be_forged_by_line_breaks_in_the_mes
 @pytest.mark.parametrize(
     "hostile", ["\x1b[2J", "\x9b2J\x7f", "a\rb\u2028c\x85d", "\u202eabc\u200b", "one\n2024-09-19T14:56\tINFO"]
 )
-def test_nothing_that_a_terminal_obeys_and_no_line_of_somebody_else_is_in_an_entry(
+def test_nothing_that_a_terminal_obeys_and_no_line_of_another_client_is_in_an_entry(
     log: Log, log_format: Literal["json", "text"], hostile: str
 ) -> None:
     log.configure(log_format=log_format)

@@ -1,4 +1,4 @@
-"""Exposition of metrics in the form that is asked for, and profiling only when it is on."""
+"""Exposition of metrics in the form that is requested, and profiling only when it is on."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ async def test_the_default_is_the_text_format_that_every_scraper_reads(registry:
     assert b"things_total 1.0\n" in body_of(response)
 
 
-async def test_openmetrics_is_given_when_asked_for(registry: CollectorRegistry) -> None:
+async def test_openmetrics_is_given_when_requested(registry: CollectorRegistry) -> None:
     response = await fetch(MetricsHandler(registry=registry), Accept="application/openmetrics-text;version=1.0.0")
     assert response.headers["Content-Type"].startswith("application/openmetrics-text")
     assert body_of(response).endswith(b"# EOF\n")

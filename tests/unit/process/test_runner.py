@@ -75,7 +75,7 @@ class Part:
 
 
 class Timer:
-    """Stands in for sleeping: periods end when the test says so."""
+    """Stands in for sleeping: periods end when the test states so."""
 
     def __init__(self) -> None:
         self.periods: list[float] = []
@@ -163,7 +163,7 @@ async def test_a_stop_while_waiting_to_become_ready_stops_what_was_started_and_n
     assert "start controllers" not in journal
 
 
-async def test_a_stop_may_be_asked_for_before_the_run_begins() -> None:
+async def test_a_stop_may_be_requested_before_the_run_begins() -> None:
     assert await Process().stopped() == Outcome(0)
 
 

@@ -1,4 +1,4 @@
-"""What each program says when its API server can't be reached: one error that says what to do."""
+"""What each program reports when its API server can't be reached: one error that reports what to do."""
 
 import json
 import os

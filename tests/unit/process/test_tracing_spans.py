@@ -76,7 +76,7 @@ def test_a_request_is_a_part_of_the_pass_that_sends_it(collect: Collect) -> None
     assert get_current_span() is INVALID_SPAN
 
 
-def test_what_is_served_continues_the_trace_of_who_asked(collect: Collect) -> None:
+def test_what_is_served_continues_the_trace_of_who_queried(collect: Collect) -> None:
     exporter = collect(0)
     with tracing.served("POST", "/webhooks/a", SAMPLED):
         pass

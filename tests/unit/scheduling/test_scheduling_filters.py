@@ -1,4 +1,4 @@
-"""The filters of the scheduler, one by one and in their order, with what is said if no Seed is left."""
+"""The filters of the scheduler, one by one and in their order, with what is reported if no Seed is left."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -117,7 +117,7 @@ def test_a_profile_that_does_not_exist_is_named() -> None:
          " SeedDeterminationStrategy 'SameRegion')")),
     ],
 )  # fmt: skip
-def test_what_excludes_the_last_seed_is_said(
+def test_what_excludes_the_last_seed_is_reported(
     wanted: dict[str, Any], profile: Object, fields: dict[str, Any], by: Filter, message: str
 ) -> None:
     decision = decided(schedulable(**wanted), with_fields(seed("a"), **fields), profile=profile)

@@ -86,13 +86,13 @@ def test_the_farthest_seeds_are_no_candidates() -> None:
         ({"europe": "{mars: 1}", "asia": "broken"}, "afrope", 4),
     ],
 )
-def test_what_the_map_says_wins(regions: dict[str, str], chosen: str, far: int) -> None:
+def test_what_the_map_reports_wins(regions: dict[str, str], chosen: str, far: int) -> None:
     seeds = [seed(region, region=region) for region in ("africa", "afrope", "asia")]
     decision = decided(*seeds, configs=[config(**regions)])
     assert (decision.seed, decision.distance) == (chosen, far)
 
 
-def test_the_own_region_is_nearest_unless_the_map_says_otherwise() -> None:
+def test_the_own_region_is_nearest_unless_the_map_specifies_otherwise() -> None:
     seeds = (seed("a", region="asia"), seed("e"))
     assert decided(*seeds, configs=[config(europe="{asia: 1}")]).seed == "e"
     assert decided(*seeds, configs=[config(europe="{asia: 1, europe: 2}")]).seed == "a"

@@ -68,7 +68,7 @@ def test_queries_search_filter_and_sort(parameters: dict[str, str], expected: li
     assert names(**parameters) == expected
 
 
-def test_states_are_counted_whatever_state_is_asked_for() -> None:
+def test_states_are_counted_whatever_state_is_requested() -> None:
     found = listing(state="ready", namespace="a")
     assert found.states == {ResourceState.FAILED: 1, ResourceState.UNHEALTHY: 1}
     assert (found.known, found.rows) == (4, [])

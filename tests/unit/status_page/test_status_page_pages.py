@@ -138,14 +138,14 @@ async def test_objects_are_a_tree_below_their_secrets() -> None:
     assert "look at Deployment/shop/api" in page
 
 
-async def test_an_object_says_what_is_left_to_a_person_and_a_failed_job_is_not_completed() -> None:
+async def test_an_object_reports_what_is_left_to_a_person_and_a_failed_job_is_not_completed() -> None:
     obj = managed("a", resources=[reference("by-hand"), reference("over")])
     page = words(one_page(lister(obj, leading=leading({"over": "it has failed"})), obj, now=NOW))
     assert "Deployment shop/by-hand ✓ Healthy delete pods" in page
     assert "Deployment shop/over ! Unhealthy it has failed" in page
 
 
-async def test_a_standby_lists_objects_and_says_what_it_does_not_know() -> None:
+async def test_a_standby_lists_objects_and_reports_what_it_does_not_know() -> None:
     obj = managed("a", resources=[reference("web")], secret="other")
     page = words(one_page(lister(obj), obj, now=NOW))
     assert "Secret other ✕ Missing" in page
@@ -195,7 +195,7 @@ async def test_a_page_of_an_object_has_its_pods_events_and_fields() -> None:
     assert "managedFields" not in page
     assert "<script>" not in page
     assert "alert(1)" in page[page.index("<pre") :]
-    assert "too slow" in await shown(LiveObject(live), findings={"web": "too slow"}), "as the list says"
+    assert "too slow" in await shown(LiveObject(live), findings={"web": "too slow"}), "as the list states"
 
 
 async def test_fields_are_shown_on_loopback_only_and_problems_in_their_place() -> None:
@@ -254,7 +254,7 @@ async def test_a_time_that_is_none_and_one_to_come_do_no_harm() -> None:
     assert "0s" in words(one_page(lister(obj), obj, now=NOW))
 
 
-async def test_a_list_that_is_not_complete_says_so() -> None:
+async def test_a_list_that_is_not_complete_reports_so() -> None:
     stores: Any = {"managed_resources": Store(MANAGED_RESOURCES_VIEW), "secrets": Store(View(SECRETS, str))}
     known = Lister(**stores, changes=RecentChanges(limit=0), resource_class="", lease="")
     assert "The first list of ManagedResources is not complete yet" in listed(known)

@@ -84,7 +84,7 @@ def test_a_token_is_there_or_it_is_not(data: dict[str, bytes] | None, timestamp:
         ({"token": b"t", "bundle.crt": CA}, CA, False),
         ({"token": b"t", "bundle.crt": b"old"}, CA, True),
         ({"token": b"t"}, CA, True),
-        ({"token": b"t"}, b"", False),  # not known: nothing can be said
+        ({"token": b"t"}, b"", False),  # not known: nothing can be reported
         ({"kubeconfig": kubeconfig("t", ca=CA)}, CA, False),
         ({"kubeconfig": kubeconfig("t", ca=b"old")}, CA, True),
         ({"kubeconfig": kubeconfig("t", ca=b"old")}, b"", False),
@@ -164,7 +164,9 @@ def test_the_renew_timestamp_is_cut_to_seconds() -> None:
     ("created", "expires"),
     [("2024-05-01T09:00:00Z", "2024-05-01T10:00:00Z"), (None, LATER)],  # which is counted from our noon
 )
-def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_says_so(created: str | None, expires: str) -> None:
+def test_a_lifetime_is_counted_by_the_clock_of_the_api_server_if_it_reports_so(
+    created: str | None, expires: str
+) -> None:
     status = {"token": "t", "expirationTimestamp": expires}
     answer = {"metadata": {"creationTimestamp": created}, "status": status}
     assert read_answer(json.dumps(answer).encode(), today=NOON) == Token("t", timedelta(hours=1))
@@ -371,7 +373,7 @@ def test_a_token_that_was_not_stored_is_used_while_it_is_what_is_wanted() -> Non
     assert not issued.fits(spec(**{keys.SERVICE_ACCOUNT_NAME: "y"}), 99)
 
 
-def test_a_secret_made_anew_has_no_past() -> None:
+def test_a_recreated_secret_has_no_past() -> None:
     memories = Memories()
     memories.of(secret()).pace.note(0)
     memories.of(secret()).written = secret()

@@ -1,4 +1,4 @@
-"""What `docs/tokens.md` says about keys and reasons is what there is."""
+"""What `docs/tokens.md` states about keys and reasons is what there is."""
 
 import re
 from pathlib import Path

@@ -31,7 +31,7 @@ def test_a_token_is_overdue_after_its_time_or_if_that_is_not_known(renew_timesta
     assert is_overdue(secret(renew_timestamp), NOW) is expected
 
 
-def test_tokens_are_counted_once_somebody_looks_after_them() -> None:
+def test_tokens_are_counted_once_a_user_looks_after_them() -> None:
     collector, registry = TokenCollector("gardenlet", today=lambda: NOW), CollectorRegistry()
     registry.register(collector)
     assert [sample for family in registry.collect() for sample in family.samples] == []

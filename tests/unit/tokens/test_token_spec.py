@@ -38,7 +38,7 @@ def spec(**changes: object) -> TokenSpec:
         ({keys.TOKEN_RENEW_TIMESTAMP: "soon"}, spec()),
     ],
 )
-def test_annotations_say_what_is_wanted(annotations: dict[str, str], wanted: TokenSpec) -> None:
+def test_annotations_state_what_is_wanted(annotations: dict[str, str], wanted: TokenSpec) -> None:
     assert parse_token_spec({**MINIMAL, **annotations}) == wanted
 
 

@@ -30,7 +30,7 @@ def certificate(until: datetime.datetime, *, key: ec.EllipticCurvePrivateKey | r
 
 @pytest.mark.parametrize("key", KEYS, ids=["ec", "rsa"])
 @pytest.mark.parametrize("year", [1999, 2027, 2049, 2050, 2999])
-def test_it_is_what_the_library_says(year: int, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
+def test_it_is_what_the_library_reports(year: int, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
     moment = datetime.datetime(year, 2, 28, 23, 59, 58, tzinfo=datetime.UTC)
     pem = certificate(moment, key=key)
     assert not_after(pem) == moment.timestamp() == x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()

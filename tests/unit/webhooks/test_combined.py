@@ -166,7 +166,7 @@ def test_nothing_is_served_if_no_webhook_of_pods_is_enabled() -> None:
     assert all(is_enabled(configured(section)) for section in KEYS)
 
 
-def test_namespaces_are_watched_only_if_somebody_asks() -> None:
+def test_namespaces_are_watched_only_if_a_user_queries() -> None:
     state = state_of(*OBJECTS)
     combined = handler(configured(KEYS[2], KEYS[5]), Mode.RUNTIME, state)
     caches: Any = state.target.caches

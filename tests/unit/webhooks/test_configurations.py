@@ -113,7 +113,7 @@ def test_an_api_server_is_sent_to_paths_that_are_served_and_to_all_of_them(key: 
     assert served == separate | combined
 
 
-def test_a_target_instance_registers_no_validating_webhook_and_says_which() -> None:
+def test_a_target_instance_registers_no_validating_webhook_and_reports_which() -> None:
     assert validating(ALL, TARGET) == []
     assert list(not_registered(ALL, TARGET)) == ["webhooks.crdDeletionProtection", "webhooks.extensionValidation"]
     assert list(not_registered(ALL, RUNTIME)) == []
@@ -294,7 +294,7 @@ def test_combined_one_entry_stands_for_all_those_of_pods() -> None:
         (RUNTIME, enabled("seccompProfile", "projectedTokenMount"), NAMESPACES[Mode.RUNTIME]),
     ],
 )
-def test_the_combined_entry_is_asked_about_whatever_one_of_its_webhooks_is_and_demands_what_all_demand(
+def test_the_combined_entry_is_queried_about_whatever_one_of_its_webhooks_is_and_demands_what_all_demand(
     instance: Instance, webhooks: Webhooks, namespaces: Object
 ) -> None:
     found = entry("pods", instance, webhooks, combined=True)
@@ -323,12 +323,12 @@ def test_the_combined_entry_may_fail_if_all_its_webhooks_may() -> None:
         (VIRTUAL, f"virtual-garden-{APP}-shoot", {"app": f"virtual-garden-{APP}"}),
     ],
 )
-def test_names_and_labels_say_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
+def test_names_and_labels_state_whose_they_are(instance: Instance, name: str, labels: Object) -> None:
     for obj in generated(ALL, instance):
         assert obj["metadata"] == {"name": name, "labels": labels}
 
 
-def test_configurations_say_where_to_ask_and_whom_to_trust() -> None:
+def test_configurations_report_where_to_ask_and_whom_to_trust() -> None:
     one = enabled("seccompProfile")
     (by_service,) = generated(one)
     assert by_service["webhooks"][0]["clientConfig"] == {

@@ -33,7 +33,7 @@ async def ask(
     kind = Kind(group, version, "Infrastructure")
     requested = request(coming, old=obj, kind=kind, plural=resource, name="i", operation=operation)
     settings = CRDDeletionProtection(enabled=True, protect_bastions=protect_bastions)
-    # Whoever names an object is answered without asking the API server.
+    # A client that names an object is answered without asking the API server.
     handle = crd_deletion_protection.handler(settings, cast("Client", None))
     return await handle(requested)
 

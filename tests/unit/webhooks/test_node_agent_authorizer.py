@@ -192,7 +192,7 @@ async def test_without_a_node_there_is_nothing_of_its_own(requested: Attributes)
         (wants("list", "secrets", "", "kube-system"), COMMON_ONLY),
     ],
 )
-async def test_where_no_machine_says_what_is_its_own_others_may_decide(
+async def test_where_no_machine_reports_what_is_its_own_others_may_decide(
     requested: Attributes, expected: Decision
 ) -> None:
     assert await decided(requested, Known(machines_exist=False)) == expected
@@ -258,7 +258,7 @@ async def test_an_invalid_selector_is_an_error(selector: Selector) -> None:
 
 
 @given(st.text())
-def test_whatever_a_selector_says_it_is_read_or_refused(raw: str) -> None:
+def test_whatever_a_selector_reports_it_is_read_or_refused(raw: str) -> None:
     try:
         found = equalities(Selector(raw=raw))
     except ValueError:

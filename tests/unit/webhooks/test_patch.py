@@ -51,7 +51,7 @@ def remove(path: str) -> dict[str, Any]:
         pytest.param([1], {"a": 1}, [replace("", {"a": 1})], id="the whole document"),
     ],
 )  # fmt: skip
-def test_a_patch_says_what_changed(before: Any, after: Any, operations: list[Any]) -> None:
+def test_a_patch_reports_what_changed(before: Any, after: Any, operations: list[Any]) -> None:
     assert difference(before, after) == operations
 
 

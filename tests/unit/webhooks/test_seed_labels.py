@@ -80,7 +80,7 @@ def test_a_seed_is_registered_with_any_label() -> None:
     assert not why_not(graph(), garden.SEEDS, seed(labels=TRUSTED))
 
 
-def test_managed_seeds_say_what_labels_their_seeds_have() -> None:
+def test_managed_seeds_report_what_labels_their_seeds_have() -> None:
     managed = graph(seed(labels={"trust": "low"}), child("a", TRUSTED))
     assert not why_not(managed, garden.SEEDS, seed(labels=TRUSTED), seed(labels={"trust": "low"}))
     assert why_not(managed, garden.SEEDS, seed(), seed(labels={"trust": "low"}))

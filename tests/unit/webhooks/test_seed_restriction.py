@@ -1,4 +1,4 @@
-"""What gardenlets may write: by the name of an object, and by what it says."""
+"""What gardenlets may write: by the name of an object, and by what it reports."""
 
 import base64
 from dataclasses import replace

@@ -96,7 +96,7 @@ def test_a_valid_object_is_accepted_and_may_be_updated_with_itself(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", SPECS)
-async def test_the_handler_asks_the_rules_of_its_kind(kind: str) -> None:
+async def test_the_handler_queries_the_rules_of_its_kind(kind: str) -> None:
     handle = BY_NAME[kind].webhook().handler(Webhook(enabled=True), cast("Any", None))
     assert await handle(request(kind, valid(kind))) == Allowed()
     assert isinstance(await handle(request(kind, valid(kind, meta={"name": "X"}))), Failure)
@@ -130,7 +130,7 @@ def test_other_fields_can_change(kind: str, change: Object) -> None:
     assert errors(kind, valid(kind, **change), valid(kind)) == []
 
 
-def test_what_is_gone_is_said_to_be_immutable_and_required_and_nothing_may_become_empty() -> None:
+def test_what_is_gone_is_reported_to_be_immutable_and_required_and_nothing_may_become_empty() -> None:
     full, gone, empty = (valid("Bastion", **data) for data in ({}, {"userData": None}, {"userData": ""}))
     assert errors("Bastion", gone, full) == [invalid("spec.userData", None, IMMUTABLE), f"spec.userData: {NEEDED}"]
     assert errors("Bastion", empty, gone) == [f"spec.userData: {NEEDED}"]

@@ -45,7 +45,7 @@ def test_requests_are_counted_by_status_and_duration() -> None:
     } <= set(lines)
 
 
-def test_a_path_has_one_count_however_often_it_is_asked_for() -> None:
+def test_a_path_has_one_count_however_often_it_is_requested() -> None:
     metrics = RequestMetrics()
     assert metrics.of(PATH) is metrics.of(PATH)
 

@@ -75,7 +75,7 @@ async def test_a_mistake_in_an_endpoint_is_a_status_of_500_and_the_server_goes_o
         assert (await post(f"{url}/echo"))[0] == 200
 
 
-async def test_a_body_is_not_decompressed_whatever_it_says_of_itself() -> None:
+async def test_a_body_is_not_decompressed_whatever_it_reports_of_itself() -> None:
     async with serving(Requests({"/echo": echo})) as url:
         status, body, _ = await post(f"{url}/echo", b"no gzip", {**JSON, "Content-Encoding": "gzip"})
     assert status == 200

@@ -1,4 +1,4 @@
-"""Whom the API server says it is passing a request on for."""
+"""Whom the API server reports it is passing a request on for."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_headers_name_a_user(headers: list[tuple[str, str]], user: User | None) 
     assert user_of(headers, PUBLISHED) == user
 
 
-def test_other_headers_are_used_if_the_api_server_says_so() -> None:
+def test_other_headers_are_used_if_the_api_server_reports_so() -> None:
     published = Published(user=("X-Who", "X-Remote-User"))
     assert user_of([("X-Remote-User", "b")], published) == User("b")
     assert user_of([("X-Remote-User", "b"), ("X-Who", "a")], published) == User("a")

@@ -1,4 +1,4 @@
-"""What a Secret asks for, when its token is due, and which of several comes first."""
+"""What a Secret requests, when its token is due, and which of several comes first."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def secret(
     return IdentitySecret.of({"metadata": whole, "data": encoded(data or {})})
 
 
-def test_an_identity_and_a_context_are_asked_for() -> None:
+def test_an_identity_and_a_context_are_requested() -> None:
     context = '{"kind": "Shoot", "name": "s"}'
     wanted = secret({**NAMED, keys.WORKLOAD_IDENTITY_CONTEXT_OBJECT: context}).wanted()
     assert wanted.identity == Key("garden-p", "wi")

@@ -124,7 +124,7 @@ def test_an_authority_that_can_not_sign_is_named(data: Object | None, problem: s
         (900.5, "400 spec.expirationSeconds: must be a whole number of seconds"),
     ],
 )
-def test_the_time_that_is_asked_for_is_checked(seconds: object, answer: timedelta | str) -> None:
+def test_the_time_that_is_requested_is_checked(seconds: object, answer: timedelta | str) -> None:
     try:
         found: timedelta | str = lifetime_of({"spec": {"expirationSeconds": seconds}})
     except Refused as error:

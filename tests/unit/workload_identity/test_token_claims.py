@@ -41,7 +41,7 @@ def test_an_impossible_lifetime_is_refused(seconds: object) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"spec": None}, {"spec": {}}, {"spec": {"contextObject": None}}])
-def test_nothing_has_to_be_asked_for(body: Object) -> None:
+def test_nothing_has_to_be_requested(body: Object) -> None:
     wanted = parse(body)
     assert (wanted.lifetime, wanted.context) == (HOUR, None)
 

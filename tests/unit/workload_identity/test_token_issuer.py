@@ -1,4 +1,4 @@
-"""The Secret of the issuer: what is read of it, and what is said if it can't be used."""
+"""The Secret of the issuer: what is read of it, and what is reported if it can't be used."""
 
 import base64
 

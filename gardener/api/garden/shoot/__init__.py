@@ -41,7 +41,12 @@ SHOOT = Definition(
         Column("Hibernated", ".status.hibernated", "boolean", description="Whether the cluster is hibernated."),
         Column("Last Operation", ".status.lastOperation.type"),
         Column("State", ".status.lastOperation.state"),
-        Column("Progress", ".status.lastOperation.progress", "integer", description="Of the last operation; percent."),
+        Column(
+            "Progress",
+            ".status.lastOperation.progress",
+            "integer",
+            description="Progress of the last operation; percent.",
+        ),
         Column("Status", r".metadata.labels.shoot\.gardener\.cloud/status"),
         Column("Purpose", ".spec.purpose", priority=1),
         Column("Gardener Version", ".status.gardener.version", priority=1),

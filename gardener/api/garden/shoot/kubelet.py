@@ -9,7 +9,7 @@ MOST_FEATURE_GATES = 256
 
 
 def feature_gates(component: str) -> Schema:
-    text = f"Feature gates of the {component} by name. What is not named here is as the Kubernetes version has it."
+    text = f"Feature gates of the {component} by name. Others have the default of the Kubernetes version."
     return mapping(text, boolean("True turns the feature on, false turns it off."), at_most=MOST_FEATURE_GATES)
 
 
@@ -41,7 +41,9 @@ _CONTAINERS: Mapping[str, Schema] = {
     "cpuCFSQuota": boolean(
         "Whether limits of CPU are enforced by the scheduler of the kernel. Kubelet's default is true."
     ),
-    "cpuManagerPolicy": string("How CPUs are given to containers: none, or static (whole cores for guaranteed Pods)."),
+    "cpuManagerPolicy": string(
+        "Policy for the assignment of CPUs to containers: none, or static (whole cores for guaranteed Pods)."
+    ),
 }
 _EVICTION: Mapping[str, Schema] = {
     "evictionHard": signals("Pods are evicted at once when one of these falls below its value.", "Available", _amount),
@@ -50,11 +52,13 @@ _EVICTION: Mapping[str, Schema] = {
         "Available",
         _amount,
     ),
-    "evictionSoftGracePeriod": signals("How long a value may be below `evictionSoft`.", "For available", duration),
-    "evictionMinimumReclaim": signals("How much is freed at least when Pods are evicted.", "For available", quantity),
+    "evictionSoftGracePeriod": signals(
+        "Maximum time for which a value may be below `evictionSoft`.", "Grace period for available", duration
+    ),
+    "evictionMinimumReclaim": signals("Minimum amount that an eviction frees.", "Minimum for available", quantity),
     "evictionMaxPodGracePeriod": integer("Time that an evicted Pod has to end at most; seconds."),
     "evictionPressureTransitionPeriod": duration(
-        "How long the node stays under pressure in its conditions after it is over."
+        "Time for which a node's condition of pressure lasts after the pressure has ended."
     ),
 }
 _RESOURCES: Mapping[str, Schema] = {
@@ -73,17 +77,17 @@ _RESOURCES: Mapping[str, Schema] = {
         at_most=100,
     ),
     "kubeReserved": _reserved(
-        "What is set aside for kubelet, the container runtime and other parts of Kubernetes.", defaults=True
+        "Resources reserved for kubelet, the container runtime and other parts of Kubernetes.", defaults=True
     ),
     "systemReserved": _reserved(
-        "What is set aside for the operating system. Deprecated in Kubernetes 1.31: use kubeReserved.",
+        "Resources reserved for the operating system. Deprecated in Kubernetes 1.31: use kubeReserved.",
         defaults=False,
     ),
     "maxPods": integer(
         "Pods on a node at most. Kubelet's default is 110. The mask of the nodes' networks follows from it."
     ),
     "memorySwap": struct(
-        "How containers use swap; needs the feature gate NodeSwap, and failSwapOn false.",
+        "Use of swap by containers; needs the feature gate NodeSwap, and failSwapOn false.",
         {
             "swapBehavior": string(
                 "NoSwap: not at all. LimitedSwap: up to what their memory requests are of the node."
@@ -109,7 +113,7 @@ _RUNTIME: Mapping[str, Schema] = {
         "Whether images are pulled one after the other. The webhooks fill in true for Shoots with workers."
     ),
     "streamingConnectionIdleTimeout": duration(
-        "How long a connection of exec, attach or port-forward may be silent; 30s to 4h."
+        "Maximum idle time of a connection of exec, attach or port-forward; 30s to 4h."
     ),
 }
 

@@ -29,17 +29,15 @@ _OIDC = struct(
             " host, if empty."
         ),
         "clientAuthentication": struct(
-            "What kubectl needs to get a token. The API server does not use it.",
+            "Settings with which kubectl gets a token. The API server does not use it.",
             {
-                "extraConfig": string_map("More settings for kubectl's plugin, by name."),
+                "extraConfig": string_map("Additional settings of kubectl's plugin, by name."),
                 "secret": string("Secret of the client at the provider."),
             },
         ),
         "clientID": string("The audience that a token must have.", at_least=1),
         "groupsClaim": string("Claim of the token with the groups of the user.", at_least=1),
-        "groupsPrefix": string(
-            "What is put before each group, so that it cannot be taken for one of Kubernetes.", at_least=1
-        ),
+        "groupsPrefix": string("Prefix of each group, which prevents conflicts with groups of Kubernetes.", at_least=1),
         "issuerURL": string("URL of the provider; https.", at_least=1),
         "requiredClaims": string_map("Claims that a token must have, with the value of each."),
         "signingAlgs": array(
@@ -47,28 +45,26 @@ _OIDC = struct(
         ),
         "usernameClaim": string("Claim of the token with the name of the user; `sub` if not given.", at_least=1),
         "usernamePrefix": string(
-            "What is put before the name of the user; `-`: nothing. The URL of the provider and `#`, if not given.",
+            "Prefix of the user name; `-`: none. Default is the URL of the provider and `#`.",
             at_least=1,
         ),
     },
 )
 
 _SERVICE_ACCOUNTS = struct(
-    "How the API server issues and accepts tokens of ServiceAccounts.",
+    "Tokens of ServiceAccounts: settings of the API server.",
     {
-        "issuer": string(
-            "What stands in tokens as their issuer; a URL. Default is that of the API server's internal domain."
-        ),
+        "issuer": string("Issuer of tokens; a URL. Default is that of the API server's internal domain."),
         "extendTokenExpiration": boolean(
             "Whether tokens that Pods get are valid for a year, for old clients. The API server's default is true."
         ),
-        "maxTokenExpiration": duration("For how long a token may be valid at most; 720h to 2160h."),
+        "maxTokenExpiration": duration("Maximum validity of a token; 720h to 2160h."),
         "acceptedIssuers": strings("Other issuers whose tokens are accepted: former values of `issuer`.", at_most=64),
     },
 )
 
 _WATCH_CACHES = struct(
-    "How many changes the API server remembers for watches.",
+    "Numbers of changes that the API server caches for watches.",
     {
         "default": integer(
             "Changes of a resource; 0: none are remembered. The API server's default is 100.", at_least=0
@@ -97,9 +93,9 @@ KUBE_API_SERVER = struct(
             struct(
                 "An admission plugin.",
                 {
-                    "name*": string("Its name, such as PodNodeSelector.", at_least=1, at_most=128),
+                    "name*": string("Name of the plugin, such as PodNodeSelector.", at_least=1, at_most=128),
                     "config": raw("The configuration of the plugin, as kube-apiserver reads it."),
-                    "disabled": boolean("Whether it is turned off. Not all can be."),
+                    "disabled": boolean("Whether the plugin is disabled. Some cannot be."),
                     "kubeconfigSecretName": string(
                         "Secret in the project's namespace whose key `kubeconfig` the plugin uses to call a server."
                     ),
@@ -112,15 +108,15 @@ KUBE_API_SERVER = struct(
             "Audiences of tokens of ServiceAccounts. Default is the issuer, and `gardener` is always there."
         ),
         "auditConfig": struct(
-            "What is written to the audit log.",
+            "Content of the audit log.",
             {
                 "auditPolicy": struct(
-                    "What is recorded of which requests.",
+                    "Policy: level of detail by request.",
                     {
                         "configMapRef": struct(
                             "ConfigMap in the project's namespace whose key `policy` holds an audit policy.",
                             {
-                                "name*": name("Its name."),
+                                "name*": name("Name of the ConfigMap."),
                                 "kind": string("ConfigMap; may be empty."),
                                 "apiVersion": string("v1; may be empty."),
                                 "namespace": string("Not used: it is that of the Shoot."),
@@ -150,7 +146,7 @@ KUBE_API_SERVER = struct(
         "serviceAccountConfig": _SERVICE_ACCOUNTS,
         "watchCacheSizes": _WATCH_CACHES,
         "requests": struct(
-            "How many requests the API server works on at once. They bound also the shares of priority levels.",
+            "Limits of concurrent requests to the API server. They bound also the shares of priority levels.",
             {
                 "maxNonMutatingInflight": integer(
                     "Number of reading requests that are served at the same time; 800 at most. Default: 400.",
@@ -171,9 +167,9 @@ KUBE_API_SERVER = struct(
             "Whether requests without credentials are let in as `system:anonymous`. The webhooks fill in false before"
             " Kubernetes 1.35, from which on it is forbidden: use structuredAuthentication."
         ),
-        "eventTTL": duration("For how long Events are kept; up to 168h. Default: 1h0m0s.", default="1h0m0s"),
+        "eventTTL": duration("Retention of Events; up to 168h. Default: 1h0m0s.", default="1h0m0s"),
         "logging": struct(
-            "How much kube-apiserver logs.",
+            "Verbosity of kube-apiserver's log.",
             {
                 "verbosity": integer(
                     "Level of detail, a number as for --v: more of it is more. Default: 2.", default=2, at_least=0
@@ -185,20 +181,19 @@ KUBE_API_SERVER = struct(
             default={},
         ),
         "defaultNotReadyTolerationSeconds": integer(
-            "For how long Pods stay on a node that is not ready, if they do not set it; seconds. The webhooks fill in"
-            " 300 for Shoots with workers.",
+            "Time for which Pods tolerate a node that is not ready, if they do not set it; seconds. The "
+            "webhooks fill in 300 for Shoots with workers.",
             at_least=0,
             bits=64,
         ),
         "defaultUnreachableTolerationSeconds": integer(
-            "For how long Pods stay on a node that does not answer, if they do not set it; seconds. The webhooks "
-            "fill in"
-            " 300 for Shoots with workers.",
+            "Time for which Pods tolerate an unreachable node, if they do not set it; seconds. The webhooks "
+            "fill in 300 for Shoots with workers.",
             at_least=0,
             bits=64,
         ),
         "encryptionConfig": struct(
-            "What is encrypted in etcd.",
+            "Resources that are encrypted in etcd.",
             {
                 "resources*": strings(
                     "Resources beside Secrets, such as `configmaps` or `statefulsets.apps`.", at_most=128
@@ -216,19 +211,18 @@ _KUBE_CONTROLLER_MANAGER = struct(
             "The horizontal autoscaler of Pods.",
             {
                 "cpuInitializationPeriod": duration(
-                    "How long after its start the usage of a Pod may be left out. Kubernetes' default is 5m."
+                    "Time after the start of a Pod during which its usage may be ignored. Kubernetes' default is 5m."
                 ),
                 "downscaleStabilization": duration(
-                    "How far back it looks for the highest number before it scales down. Kubernetes' default is 5m."
+                    "Period whose highest recommendation counts before a scale-down. Kubernetes' default is 5m."
                 ),
                 "initialReadinessDelay": duration(
-                    "How long after its start a Pod may be unready and still counts as starting. Kubernetes' default"
-                    " is 30s."
+                    "Time after the start of a Pod during which unreadiness counts as starting. Kubernetes' default "
+                    "is 30s."
                 ),
                 "syncPeriod": duration("Time between two looks; at least 1s. Kubernetes' default is 15s."),
                 "tolerance": number(
-                    "How far usage may be from its target before something is done, as a share of it. Kubernetes'"
-                    " default is 0.1."
+                    "Tolerated deviation of usage from its target, as a share of it. Kubernetes' default is 0.1."
                 ),
             },
         ),
@@ -239,11 +233,11 @@ _KUBE_CONTROLLER_MANAGER = struct(
             at_most=128,
         ),
         "podEvictionTimeout": duration(
-            "How long Pods stay on failed nodes. Deprecated, of no effect: see defaultNotReadyTolerationSeconds of the"
-            " API server."
+            "Time for which Pods stay on failed nodes. Deprecated, without effect: see "
+            "defaultNotReadyTolerationSeconds of the API server."
         ),
         "nodeMonitorGracePeriod": duration(
-            "How long a node may be silent before it counts as not ready. The webhooks fill in 40s."
+            "Time without heartbeat after which a node counts as not ready. The webhooks fill in 40s."
         ),
     },
 )
@@ -252,16 +246,14 @@ _CLUSTER_AUTOSCALER = struct(
     "Settings of the cluster autoscaler, which sets the number of machines between minimum and maximum of the pools.",
     {
         "scaleDownDelayAfterAdd": duration(
-            "How long nothing is removed after a node was added. Default: 1h0m0s.", default="1h0m0s"
+            "Delay of removals after a node was added. Default: 1h0m0s.", default="1h0m0s"
         ),
-        "scaleDownDelayAfterDelete": duration(
-            "How long nothing is removed after a node was removed. Default: 0s.", default="0s"
-        ),
+        "scaleDownDelayAfterDelete": duration("Delay of removals after a node was removed. Default: 0s.", default="0s"),
         "scaleDownDelayAfterFailure": duration(
-            "How long nothing is removed after a failed removal. Default: 3m0s.", default="3m0s"
+            "Delay of removals after a failed removal. Default: 3m0s.", default="3m0s"
         ),
         "scaleDownUnneededTime": duration(
-            "How long a node must have been unneeded before it is removed. Default: 30m0s.", default="30m0s"
+            "Time for which a node is unneeded before it is removed. Default: 30m0s.", default="30m0s"
         ),
         "scaleDownUtilizationThreshold": number(
             "Requests of a node's Pods, as a share of what it has, below which it is unneeded. Default: 0.5.",
@@ -271,16 +263,18 @@ _CLUSTER_AUTOSCALER = struct(
         ),
         "scanInterval": duration("Time between two looks at the cluster. Default: 10s.", default="10s"),
         "expander": string(
-            "Which pool grows if several would do: least-waste, most-pods, priority or random; several with commas"
-            " between them, each deciding among those that are left. Default: least-waste.",
+            "Choice among suitable pools: least-waste, most-pods, priority or random; or several, separated "
+            "by commas, each choosing from the remaining ones. Default: least-waste.",
             default="least-waste",
             pattern="^(least-waste|most-pods|priority|random)(,(least-waste|most-pods|priority|random))*$",
         ),
         "maxNodeProvisionTime": duration(
-            "How long a new machine may take to become a node. Default: 20m0s.", default="20m0s"
+            "Maximum time for a new machine to become a node. Default: 20m0s.", default="20m0s"
         ),
         "maxGracefulTerminationSeconds": integer(
-            "How long Pods of a node that is removed may take to end; seconds. Default: 600.", default=600, at_least=0
+            "Maximum time for the termination of Pods of a removed node; seconds. Default: 600.",
+            default=600,
+            at_least=0,
         ),
         "ignoreTaints": strings(
             "Taints that are left out when a pool's next node is imagined. Deprecated: use startupTaints and"
@@ -290,7 +284,7 @@ _CLUSTER_AUTOSCALER = struct(
         "startupTaints": strings("Taints that nodes have only while they start.", at_most=64),
         "statusTaints": strings("Taints that describe the state of a node.", at_most=64),
         "newPodScaleUpDelay": duration(
-            "How long a Pod must have waited before a node is added for it. Default: 0s.", default="0s"
+            "Minimum age of a pending Pod for which a node is added. Default: 0s.", default="0s"
         ),
         "maxEmptyBulkDelete": integer(
             "Empty nodes that may be removed at once. The webhooks fill in 10 before Kubernetes 1.33, from which on it"
@@ -316,7 +310,7 @@ def _percentile(description: str, default: float) -> Schema:
 _VERTICAL_POD_AUTOSCALER = struct(
     "The vertical autoscaler of Pods.",
     {
-        "enabled*": boolean("Whether it runs in this cluster."),
+        "enabled*": boolean("Whether the autoscaler runs in this cluster."),
         "evictAfterOOMThreshold": duration(
             "A Pod that ran out of memory within this time of its start is evicted at once. Default: 10m0s.",
             default="10m0s",
@@ -324,9 +318,7 @@ _VERTICAL_POD_AUTOSCALER = struct(
         "evictionRateBurst": integer("Pods that may be evicted at once. Default: 1.", default=1),
         "evictionRateLimit": _share("Pods that may be evicted a second; -1: no limit.", -1),
         "evictionTolerance": _share("Share of the Pods of a workload that may be evicted at the same time.", 0.5),
-        "recommendationMarginFraction": _share(
-            "What is added to a recommendation as a reserve, as a share of it.", 0.15
-        ),
+        "recommendationMarginFraction": _share("Reserve that is added to a recommendation, as a share of it.", 0.15),
         "updaterInterval": duration("Time between two looks for Pods to evict. Default: 1m0s.", default="1m0s"),
         "recommenderInterval": duration("Time between two looks at usage. Default: 1m0s.", default="1m0s"),
         "targetCPUPercentile": _percentile("CPU usage that is recommended", 0.9),
@@ -376,11 +368,12 @@ KUBERNETES = struct(
             {
                 "featureGates": feature_gates("kube-proxy"),
                 "mode": string(
-                    "How Services are reached. The webhooks fill in IPTables for Shoots with workers.",
+                    "Mode of kube-proxy. The webhooks fill in IPTables for Shoots with workers.",
                     enum=["IPTables", "IPVS"],
                 ),
                 "enabled": boolean(
-                    "Whether it runs; the network may do its work. The webhooks fill in true for Shoots with workers."
+                    "Whether kube-proxy runs; some networks replace it. The webhooks fill in true for Shoots with "
+                    "workers."
                 ),
             },
         ),

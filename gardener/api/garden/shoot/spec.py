@@ -103,7 +103,9 @@ _ADDONS = struct(
             "The dashboard of Kubernetes.",
             {
                 "enabled*": boolean("Whether gardenlet deploys it."),
-                "authenticationMode": string("How users log in: token. The webhooks fill it in.", enum=["token"]),
+                "authenticationMode": string(
+                    "Authentication mode of users: token. The webhooks fill it in.", enum=["token"]
+                ),
             },
         ),
         "nginxIngress": struct(
@@ -124,13 +126,13 @@ _ADDONS = struct(
 )
 
 _CONTROL_PLANE = struct(
-    "How the control plane runs.",
+    "Settings of the control plane.",
     {
         "highAvailability": struct(
             "Several replicas, so that the control plane survives failures.",
             {
                 "failureTolerance*": struct(
-                    "What may fail without an outage of the control plane.",
+                    "Failure that the control plane tolerates without an outage.",
                     {
                         "type*": string(
                             "node: replicas on several nodes. zone: in several zones, which the Seed must have (three"
@@ -147,10 +149,10 @@ _CONTROL_PLANE = struct(
 
 def _domains(what: str) -> Schema:
     return struct(
-        f"Which {what} of the provider are used.",
+        f"Selection of {what} of the provider.",
         {
-            "include": strings(f"These {what}. All, if empty.", at_most=128),
-            "exclude": strings(f"The {what} that are left out.", at_most=128),
+            "include": strings(f"Included {what}. All, if empty.", at_most=128),
+            "exclude": strings(f"Excluded {what}.", at_most=128),
         },
     )
 
@@ -164,13 +166,16 @@ _DNS = struct(
             at_most=253,
         ),
         "providers": array(
-            "Who makes DNS records: one is primary and has the domain above; others serve Services and Ingresses of"
-            " the cluster, if an extension does that.",
+            "Providers of DNS records: the primary one has the domain above; others serve Services and "
+            "Ingresses of the cluster, if an extension supports that.",
             struct(
                 "A provider of DNS records.",
                 {
-                    "type": string("Its type, as an extension knows it; `unmanaged`: no records are made.", at_most=63),
-                    "primary": boolean("Whether it has the domain of the cluster. The first one, if none is primary."),
+                    "type": string(
+                        "Type of the provider, which selects the extension; `unmanaged`: no records are made.",
+                        at_most=63,
+                    ),
+                    "primary": boolean("Whether the provider has the domain of the cluster. Default is the first one."),
                     "secretName": string("Secret with its credentials, in the project's namespace.", at_most=253),
                     "domains": _domains("domains"),
                     "zones": _domains("zones"),
@@ -182,14 +187,14 @@ _DNS = struct(
 )
 
 _SCHEDULES = array(
-    "When the cluster is hibernated and woken up by itself.",
+    "Schedules of hibernation and wake-up.",
     struct(
         "A time of hibernation: at least one of start and end is needed.",
         {
             "start": string(
-                "When the cluster is hibernated: a cron expression with five fields, such as `0 20 * * *`.", at_most=256
+                "Start of hibernation: a cron expression with five fields, such as `0 20 * * *`.", at_most=256
             ),
-            "end": string("When it is woken up: a cron expression with five fields.", at_most=256),
+            "end": string("End of hibernation: a cron expression with five fields.", at_most=256),
             "location": string("Time zone of both, such as `Europe/Berlin`. UTC, if not given.", at_most=128),
         },
     ),
@@ -197,11 +202,11 @@ _SCHEDULES = array(
 )
 
 _MAINTENANCE = struct(
-    "When and how the cluster is kept up to date.",
+    "Settings of maintenance.",
     {
         "autoUpdate": struct(
-            "What is updated in the maintenance time window, before versions expire. The webhooks fill in true for"
-            " both.",
+            "Versions that are updated in the maintenance time window, before they expire. The webhooks fill "
+            "in true for both.",
             {
                 "kubernetesVersion*": boolean(
                     "Whether Kubernetes gets the newest patch release. Expired versions are replaced in any case."
@@ -215,9 +220,11 @@ _MAINTENANCE = struct(
             "The maintenance time window: every day, 30 minutes to 6 hours long. Disruptive work waits for it. The"
             " webhooks choose an hour.",
             {
-                "begin*": string("Its start, `HHMMSS` and the offset to UTC: `220000+0100`.", at_most=32),
+                "begin*": string("Start of the window, `HHMMSS` and the offset to UTC: `220000+0100`.", at_most=32),
                 "end*": string(
-                    "Its end, `HHMMSS` and the offset to UTC. Not after the start: on the next day.", at_most=32
+                    "End of the window, `HHMMSS` and the offset to UTC. If it is not after the start, it is on the "
+                    "next day.",
+                    at_most=32,
                 ),
             },
         ),
@@ -255,7 +262,7 @@ _SYSTEM_COMPONENTS = struct(
             "CoreDNS, which answers names in the cluster.",
             {
                 "autoscaling": struct(
-                    "How many replicas there are.",
+                    "Autoscaling of replicas.",
                     {
                         "mode*": string(
                             "horizontal: by their load. cluster-proportional: by the number of nodes and cores. The"
@@ -274,10 +281,12 @@ _SYSTEM_COMPONENTS = struct(
             "A cache of names on each node.",
             {
                 "enabled*": boolean("Whether gardenlet deploys it."),
-                "forceTCPToClusterDNS": boolean("Whether it queries CoreDNS by TCP. Default is true."),
-                "forceTCPToUpstreamDNS": boolean("Whether it queries other servers by TCP. Default is true."),
+                "forceTCPToClusterDNS": boolean("Whether NodeLocal DNS queries CoreDNS by TCP. Default is true."),
+                "forceTCPToUpstreamDNS": boolean(
+                    "Whether NodeLocal DNS queries other servers by TCP. Default is true."
+                ),
                 "disableForwardToUpstreamDNS": boolean(
-                    "Whether it also queries CoreDNS for names outside of the cluster."
+                    "Whether NodeLocal DNS queries CoreDNS for external names, too."
                 ),
             },
         ),
@@ -285,7 +294,7 @@ _SYSTEM_COMPONENTS = struct(
 )
 
 SPEC = struct(
-    "What the cluster is to be.",
+    "Desired state of the cluster.",
     {
         "cloudProfileName": string(
             "A CloudProfile by name. Use cloudProfile; the webhooks keep the two in step, and remove this one from"
@@ -297,8 +306,8 @@ SPEC = struct(
             "Region of the infrastructure, one of the cloud profile. Immutable.", at_least=1, at_most=128
         ),
         "purpose": string(
-            "What the cluster is for: its control plane is sized, monitored and watched accordingly. infrastructure"
-            " is for the namespace `garden` only. Default: evaluation.",
+            "Purpose of the cluster: size and monitoring of its control plane depend on it. infrastructure "
+            "is for the namespace `garden` only. Default: evaluation.",
             default="evaluation",
             enum=["evaluation", "testing", "development", "production", "infrastructure"],
         ),
@@ -315,7 +324,7 @@ SPEC = struct(
             " `shoots/binding`."
         ),
         "seedSelector": seed_selector(
-            "Which Seeds the scheduler may choose. Once there is one, it can only be removed."
+            "Selector of the Seeds that the scheduler may choose. Once set, it can only be removed."
         ),
         "schedulerName": string(
             "Scheduler that chooses the Seed. Immutable. Default: default-scheduler.",
@@ -334,9 +343,9 @@ SPEC = struct(
             struct(
                 "An extension.",
                 {
-                    "type*": string("Its type.", at_least=1, at_most=63),
+                    "type*": string("Type of the extension.", at_least=1, at_most=63),
                     "providerConfig": raw("Settings that it knows."),
-                    "disabled": boolean("Whether it is turned off here, if all have it."),
+                    "disabled": boolean("Whether the extension is disabled here, if it is enabled for all."),
                 },
             ),
             at_most=128,
@@ -348,9 +357,7 @@ SPEC = struct(
             "Hibernation: all machines are deleted and the control plane is scaled down, so that the cluster costs"
             " little. Its data stay.",
             {
-                "enabled": boolean(
-                    "Whether the cluster is to be hibernated. Default is false. Schedules write here, too."
-                ),
+                "enabled": boolean("Whether hibernation is desired. Default is false. Schedules write here, too."),
                 "schedules": _SCHEDULES,
             },
         ),
@@ -359,7 +366,7 @@ SPEC = struct(
             "Monitoring of the control plane.",
             {
                 "alerting": struct(
-                    "Who hears of alerts.",
+                    "Receivers of alerts.",
                     {"emailReceivers": strings("E-mail addresses that alerts are sent to.", at_most=64)},
                 )
             },

@@ -31,10 +31,10 @@ def _phases(description: str, *, is_on_nodes: bool = False) -> Schema:
         description,
         {
             "phase*": string(reported, enum=phases),
-            "lastInitiationTime": time("When the rotation was started the last time."),
-            "lastInitiationFinishedTime": time("When the new credentials were there."),
-            "lastCompletionTriggeredTime": time("When the completion was last requested."),
-            "lastCompletionTime": time("When the last rotation was complete."),
+            "lastInitiationTime": time("Time of the last start of the rotation."),
+            "lastInitiationFinishedTime": time("Time at which the new credentials were complete."),
+            "lastCompletionTriggeredTime": time("Time of the last request for completion."),
+            "lastCompletionTime": time("Time of the last completion."),
             **({"pendingWorkersRollouts": _PENDING} if is_on_nodes else {}),
         },
     )
@@ -45,8 +45,8 @@ _PENDING = array(
     struct(
         "A worker pool.",
         {
-            "name*": string("Its name."),
-            "lastInitiationTime": time("When the rotation was started whose credentials its nodes have."),
+            "name*": string("Name of the worker pool."),
+            "lastInitiationTime": time("Start of the rotation from which the credentials of its nodes come."),
         },
     ),
     at_most=256,
@@ -57,8 +57,8 @@ def _rotation(description: str) -> Schema:
     return struct(
         description,
         {
-            "lastInitiationTime": time("When the rotation was started the last time."),
-            "lastCompletionTime": time("When the last rotation was complete."),
+            "lastInitiationTime": time("Time of the last start of the rotation."),
+            "lastCompletionTime": time("Time of the last completion."),
         },
     )
 
@@ -76,15 +76,16 @@ _ROTATION = struct(
 )
 
 STATUS = struct(
-    "What the controllers report.",
+    "State that the controllers report.",
     {
         "conditions": conditions(
-            "How the cluster is: APIServerAvailable, ControlPlaneHealthy, ObservabilityComponentsHealthy,"
-            " EveryNodeReady (not if workerless), SystemComponentsHealthy."
+            "Conditions of the cluster: APIServerAvailable, ControlPlaneHealthy, "
+            "ObservabilityComponentsHealthy, EveryNodeReady (not if workerless), SystemComponentsHealthy."
         ),
         "constraints": conditions(
-            "What is possible: HibernationPossible, MaintenancePreconditionsSatisfied,"
-            " CACertificateValiditiesAcceptable, CRDsWithProblematicConversionWebhooks, OldCACertificateUnused."
+            "Constraints of operations: HibernationPossible, MaintenancePreconditionsSatisfied, "
+            "CACertificateValiditiesAcceptable, CRDsWithProblematicConversionWebhooks, "
+            "OldCACertificateUnused."
         ),
         "gardener": GARDENER,
         "hibernated": boolean(
@@ -97,34 +98,34 @@ STATUS = struct(
         ),
         "observedGeneration": OBSERVED_GENERATION,
         "observedOperationSequence": integer(
-            "`operation.sequence` that the controllers saw last. Less than that: an operation is to be done at once,"
-            " even if changes of the spec wait for the maintenance time window.",
+            "Last value of `operation.sequence` that the controllers observed. If it is less than that, an "
+            "operation is due at once, even if changes of the spec wait for the maintenance time window.",
             bits=64,
         ),
         "retryCycleStartTime": time("Since when the last operation is tried. Too long ago: it fails for good."),
-        "migrationStartTime": time("When the move to another Seed began."),
-        "lastHibernationTriggerTime": time("When a schedule hibernated the cluster or woke it up the last time."),
+        "migrationStartTime": time("Time at which the migration to another Seed began."),
+        "lastHibernationTriggerTime": time("Time at which a schedule last hibernated the cluster or woke it up."),
         "seedName": string("Seed on which the control plane is. Differs from the spec while it moves.", at_most=253),
         "technicalID": string("Name of the cluster in its Seed: its namespace there. Immutable once set.", at_most=63),
         "uid": string("Unique name of the cluster, which stays when it moves. Immutable once set.", at_most=128),
         "clusterIdentity": string("Name that no other cluster of any garden has. Immutable once set.", at_most=1024),
         "advertisedAddresses": array(
-            "Where the API server can be reached.",
+            "Addresses of the API server.",
             struct(
                 "An address.",
                 {
-                    "name*": string("What it is for: external, internal, service-account-issuer and so on."),
-                    "url*": string("Its URL."),
+                    "name*": string("Name of the address: external, internal, service-account-issuer and so on."),
+                    "url*": string("URL of the address."),
                 },
             ),
             at_most=64,
         ),
         "credentials": struct("Credentials of the cluster.", {"rotation": _ROTATION}),
         "lastMaintenance": struct(
-            "What the last maintenance in the time window did, or why it failed.",
+            "Result of the last maintenance in the time window.",
             {
-                "description*": string("What was done, or tried."),
-                "triggeredTime*": time("When it began."),
+                "description*": string("Description of the changes, or of the attempt."),
+                "triggeredTime*": time("Time at which the maintenance began."),
                 "state*": string("Processing, Succeeded or Failed.", at_least=1),
                 "failureReason": string("Why it failed."),
             },

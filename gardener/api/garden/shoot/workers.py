@@ -28,11 +28,12 @@ _SIZE = "^[0-9]+Gi$"
 TAINT = struct(
     "A taint.",
     {
-        "key*": string("Its key.", at_least=1),
-        "value": string("Its value."),
+        "key*": string("Key of the taint.", at_least=1),
+        "value": string("Value of the taint."),
         "effect*": string(
-            "What it does to Pods that do not tolerate it: NoSchedule (none come), PreferNoSchedule (none come if"
-            " there is another node), NoExecute (those that are there go, too).",
+            "Effect on Pods that do not tolerate the taint: NoSchedule (none are scheduled), "
+            "PreferNoSchedule (none are scheduled if another node fits), NoExecute (running ones are "
+            "evicted, too).",
             enum=["NoSchedule", "PreferNoSchedule", "NoExecute"],
         ),
         "timeAdded": string("Not used: gardenlet does not pass it on.", form="date-time"),
@@ -40,7 +41,7 @@ TAINT = struct(
 )
 
 _MACHINE = struct(
-    "Which machines the pool is made of.",
+    "Machines of the pool.",
     {
         "type*": string("A machine type of the cloud profile.", at_least=1),
         "architecture": string("Architecture of the CPU. Default: amd64.", default="amd64", at_most=63),
@@ -49,7 +50,9 @@ _MACHINE = struct(
             " pool has already.",
             {
                 "name*": name("A machine image of the cloud profile."),
-                "version": string("Its version. Default is the newest usable one, or that which the pool has already."),
+                "version": string(
+                    "Version of the image. Default is the newest usable one, or the present one of the pool."
+                ),
                 "providerConfig": raw("Settings that the extension of the operating system knows."),
             },
         ),
@@ -60,14 +63,14 @@ _DATA_VOLUME = struct(
     "A further volume.",
     {
         "name*": string(
-            "Its name, for kubeletDataVolumeName; a label of DNS.",
+            "Name of the volume, for kubeletDataVolumeName; a label of DNS.",
             at_least=1,
             at_most=_LONGEST_VOLUME_NAME,
             pattern=LABEL,
         ),
         "type": string("A volume type of the cloud profile."),
-        "size*": string("Its size: a number and `Gi`.", pattern=_SIZE),
-        "encrypted": boolean("Whether it is encrypted. The infrastructure's default, if not given."),
+        "size*": string("Size of the volume: a number and `Gi`.", pattern=_SIZE),
+        "encrypted": boolean("Whether the volume is encrypted. Default is that of the infrastructure."),
     },
 )
 
@@ -82,19 +85,21 @@ _AUTOSCALER = struct(
             at_least=0,
             at_most=1,
         ),
-        "scaleDownUnneededTime": duration("How long a node must have been unneeded before it is removed."),
-        "scaleDownUnreadyTime": duration("How long a node must have been unready before it is removed."),
-        "maxNodeProvisionTime": duration("How long a new machine may take to become a node."),
+        "scaleDownUnneededTime": duration("Time for which a node is unneeded before it is removed."),
+        "scaleDownUnreadyTime": duration("Time for which a node is unready before it is removed."),
+        "maxNodeProvisionTime": duration("Maximum time for a new machine to become a node."),
     },
 )
 
 _MACHINE_CONTROLLER_MANAGER = struct(
     "Settings of the machine-controller-manager for this pool. Its own defaults hold where nothing is given.",
     {
-        "machineDrainTimeout": duration("How long a node may be drained before its machine is deleted all the same."),
-        "machineHealthTimeout": duration("How long a machine may be unhealthy before it is replaced."),
-        "machineCreationTimeout": duration("How long a machine may take to become a node before it is replaced."),
-        "maxEvictRetries": integer("How often the eviction of a Pod is tried.", at_least=0),
+        "machineDrainTimeout": duration("Timeout of draining a node; its machine is deleted afterwards."),
+        "machineHealthTimeout": duration(
+            "Maximum time for which a machine may be unhealthy; it is replaced afterwards."
+        ),
+        "machineCreationTimeout": duration("Maximum time for a machine to become a node; it is replaced afterwards."),
+        "maxEvictRetries": integer("Maximum number of attempts to evict a Pod.", at_least=0),
         "nodeConditions": strings("Conditions of a node which, when true, make its machine unhealthy.", at_most=64),
     },
 )
@@ -111,11 +116,11 @@ WORKER = struct(
         "minimum*": integer("Machines at least, over all zones.", at_least=0),
         "maximum*": integer("Machines at most, over all zones; quotas count these. 0: the pool is empty.", at_least=0),
         "maxSurge": number_or_percentage(
-            "Machines above the wanted number while the pool is rolled: a number, or a percentage of it. Default: 1.",
+            "Machines above the desired number while the pool is rolled: a number, or a percentage of it. Default: 1.",
             default=1,
         ),
         "maxUnavailable": number_or_percentage(
-            "Machines below the wanted number while the pool is rolled: a number, or a percentage of it. Not 0"
+            "Machines below the desired number while the pool is rolled: a number, or a percentage of it. Not 0"
             " together with maxSurge. Default: 0.",
             default=0,
         ),
@@ -124,14 +129,16 @@ WORKER = struct(
             "The container runtime. Default: containerd.",
             {
                 "name*": string(
-                    "Its name: containerd. Default: containerd.", enum=["containerd"], default="containerd"
+                    "Name of the container runtime: containerd. Default: containerd.",
+                    enum=["containerd"],
+                    default="containerd",
                 ),
                 "containerRuntimes": array(
                     "Further runtimes that Pods may choose by a RuntimeClass.",
                     struct(
                         "A further runtime.",
                         {
-                            "type*": string("Its type, as an extension knows it.", at_least=1),
+                            "type*": string("Type of the container runtime, which selects the extension.", at_least=1),
                             "providerConfig": raw("Settings that the extension knows."),
                         },
                     ),
@@ -141,7 +148,7 @@ WORKER = struct(
             default={"name": "containerd"},
         ),
         "kubernetes": struct(
-            "What is different from `spec.kubernetes` on these nodes.",
+            "Differences from `spec.kubernetes` on these nodes.",
             {
                 "version": string(
                     "Version of kubelet, at most that of the control plane; else as there. Minor versions may be"
@@ -158,10 +165,10 @@ WORKER = struct(
         "volume": struct(
             "The root volume. Default is what the machine type has.",
             {
-                "name": string("Its name.", at_most=63),
+                "name": string("Name of the volume.", at_most=63),
                 "type": string("A volume type of the cloud profile."),
-                "size*": string("Its size: a number and `Gi`.", pattern=_SIZE),
-                "encrypted": boolean("Whether it is encrypted. The infrastructure's default, if not given."),
+                "size*": string("Size of the volume: a number and `Gi`.", pattern=_SIZE),
+                "encrypted": boolean("Whether the volume is encrypted. Default is that of the infrastructure."),
             },
         ),
         "dataVolumes": array("Volumes of a machine beside that of its operating system.", _DATA_VOLUME, at_most=64),
@@ -216,7 +223,7 @@ PROVIDER = struct(
         "controlPlaneConfig": raw("Settings of the control plane that the provider's extension knows."),
         "infrastructureConfig": raw("Settings of networks and the like that the provider's extension knows."),
         "workersSettings": struct(
-            "What holds for all pools.",
+            "Settings for all pools.",
             {
                 "sshAccess": struct(
                     "Access to nodes by SSH, also for Bastions.",
