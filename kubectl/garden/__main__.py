@@ -10,6 +10,7 @@ COMMANDS = {
     "diff": "Show the changes of the next reconciliation of a Shoot.",
     "page": "Show Shoots, Seeds and ManagedResources in a browser, problems first.",
     "kubeconfig": "Create a short-lived kubeconfig for a Shoot.",
+    "bootstrap-token": "Create a token with which the gardenlet of a new Seed enters the garden.",
 }
 
 PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")
