@@ -31,8 +31,8 @@ _NAME = "garden"
 @on_cluster(target=False)
 async def command(session: Session, *, name: str, expiration: str, server: str | None) -> None:
     """Creates a bootstrap token that is valid for the gardenlet of one Seed, and prints a kubeconfig with it to stdout,
-    its expiry and name to stderr. With it a gardenlet can request its certificate, and nothing else; then it deletes the
-    token. Requires the permission to create Secrets in the namespace kube-system of the garden.
+    its expiry and name to stderr. The gardenlet can request its certificate with it, and nothing else; then it deletes
+    the token. Requires the permission to create Secrets in the namespace kube-system of the garden.
     """
     if not is_seed_name(name):
         raise UserError(f"{name!r} is not a name of a Seed", hint="use lower-case letters, digits and hyphens")
@@ -40,7 +40,9 @@ async def command(session: Session, *, name: str, expiration: str, server: str |
     if not _SHORTEST <= lifetime <= _LONGEST:
         raise UserError(f"--expiration {expiration} is out of range", hint="choose a duration from 10m to 168h")
     if server is not None and not server.startswith("https://"):
-        raise UserError(f"--server {server} is not the address of an API server", hint="write https://HOST or with :PORT")
+        raise UserError(
+            f"--server {server} is not the address of an API server", hint="write https://HOST or with :PORT"
+        )
     client = session.source.client
     connection = client.transport.connection
     identity, secret, expires = secrets.token_hex(3), secrets.token_hex(8), utc_now() + lifetime
