@@ -20,10 +20,10 @@ from devcluster.program import Program
 from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
 from gardener.garden.bootstrap_tokens import token_secret
-from gardener.garden.seeds import BootstrapToken
+from gardener.garden.seeds import BootstrapToken, bootstrap_token_id
 from kube.clock import format_time, utc_now
 from kube.errors import NotFound
-from kube.objects import Object, condition, key, mapping, spec
+from kube.objects import Key, Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
 from localprocesses import assets
@@ -101,7 +101,7 @@ class SeedBox:
 
     def give_bootstrap_token(self) -> str:
         """Give the gardenlet a token in a Secret of the seed. Return the name of the token's Secret in the garden."""
-        identity, secret = secrets.token_hex(3), secrets.token_hex(8)
+        identity, secret = bootstrap_token_id(Key(NAMESPACE, self.name)), secrets.token_hex(8)
         token = token_secret(
             identity,
             secret=secret,

@@ -12,23 +12,19 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from devcluster.audit import Call
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
-from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS, SHOOTS
 from kit.deployments import is_available, pod_of, reported_bundle, serve_at, until
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import Place
 from kube.errors import NotFound
-from kube.objects import annotations, metadata
-from kube.paths import at
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, SECRETS
+from kube.resources import DEPLOYMENTS, ENDPOINTS, SECRETS
 from localprocesses.helm_program import find_or_build
+from localprovider.seeds.configuration import API_SERVER
 from release.__main__ import manifests_and_charts
 from release.plan import Release
 
@@ -159,14 +155,10 @@ class Operated:
         assert set(self.images().values()) == {"registry.example.com/mirror/resource-manager:v0.1.0"}
 
 
-def _described(call: Call) -> str:
-    return f"{call.user.rpartition(':')[2]}: {call.verb} {call.resource} {call.namespace}/{call.name}"
-
-
 def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(devcluster_run: RunClusters, tmp_path: Path) -> None:
     with Cluster(nodes=2) as garden, Cluster(nodes=2) as seed, contextlib.ExitStack() as stack:
+        seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)  # as in real clusters
         followed, operated = Followed(tmp_path, garden, seed), Operated(garden, seed, tmp_path, stack)
-        audit = stack.enter_context(contextlib.closing(garden.audit()))
         for command in commands():
             print(command)
             followed.run(command)

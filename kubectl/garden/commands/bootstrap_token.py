@@ -6,9 +6,10 @@ from datetime import timedelta
 import click
 
 from gardener.garden.bootstrap_tokens import token_secret
-from gardener.garden.seeds import BootstrapToken, is_seed_name
+from gardener.garden.seeds import BootstrapToken, bootstrap_token_id, is_seed_name
 from kube.clock import format_time, utc_now
 from kube.kubeconfigs import kubeconfig
+from kube.objects import Key, key, uid
 from kube.resources import SECRETS
 from kubectl import output
 from kubectl.errors import UserError
@@ -32,7 +33,8 @@ _NAME = "garden"
 async def command(session: Session, *, name: str, expiration: str, server: str | None) -> None:
     """Creates a bootstrap token that is valid for the gardenlet of one Seed, and prints a kubeconfig with it to stdout,
     its expiry and name to stderr. The gardenlet can request its certificate with it, and nothing else; then it deletes
-    the token. Requires the permission to create Secrets in the namespace kube-system of the garden.
+    the token. A Seed has one token: an earlier one is replaced. Requires the permission to get, create and delete
+    Secrets in the namespace kube-system of the garden.
     """
     if not is_seed_name(name):
         raise UserError(f"{name!r} is not a name of a Seed", hint="use lower-case letters, digits and hyphens")
@@ -45,7 +47,8 @@ async def command(session: Session, *, name: str, expiration: str, server: str |
         )
     client = session.source.client
     connection = client.transport.connection
-    identity, secret, expires = secrets.token_hex(3), secrets.token_hex(8), utc_now() + lifetime
+    # The gardenlet may delete only the token with this identity.
+    identity, secret, expires = bootstrap_token_id(Key("garden", name)), secrets.token_hex(8), utc_now() + lifetime
     token = token_secret(
         identity,
         secret=secret,
@@ -53,7 +56,11 @@ async def command(session: Session, *, name: str, expiration: str, server: str |
         extra_groups=BootstrapToken(name).extra_groups,
         expires=expires,
     )
-    created = await client.create(SECRETS, token)
+    earlier = await client.find(SECRETS, key(token))
+    if earlier is not None:
+        await client.delete(SECRETS, key(token), uid=uid(earlier))
+        output.begin("the earlier token for this Seed is no longer valid")
+    await client.create(SECRETS, token)
     text = kubeconfig(
         _NAME,
         server=server or connection.server,
@@ -61,5 +68,4 @@ async def command(session: Session, *, name: str, expiration: str, server: str |
         user={"token": f"{identity}.{secret}"},
     )
     output.write(text.decode())
-    where = f"kube-system/{created['metadata']['name']}"
-    output.begin(f"expires at {format_time(expires)}; to revoke it, delete the Secret {where}")
+    output.begin(f"expires at {format_time(expires)}; to revoke it, delete the Secret {key(token)}")
