@@ -75,7 +75,7 @@ CHARTS = (
     Chart(
         name="garden-controllers",
         description="Controller manager and scheduler of a garden",
-        overlays=("controller-manager", "scheduler"),
+        overlays=("controller-manager-seed-roles", "scheduler"),
         fixed="garden",
     ),
 )
