@@ -46,7 +46,8 @@ async def _when_permitted(pace: Pace, remove: Callable[[], Awaitable[None]]) -> 
     """In a garden without authorizer, the controller manager grants the rights of a new Seed a moment later."""
     for _ in range(_ATTEMPTS):
         with suppress(Forbidden):
-            return await pace.patiently("remove the bootstrap credentials", remove)
+            await pace.patiently("remove the bootstrap credentials", remove)
+            return
         await pace.sleep(AGAIN_SECONDS)
     await pace.patiently("remove the bootstrap credentials", remove)
 
