@@ -117,7 +117,7 @@ def missing(images: Iterable[Image]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     versions: dict[Version, str] = {}
     for each in options.kubernetes:
         version = parse_version(each.removeprefix("v"))
@@ -137,22 +137,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
         prog="python -m agent.gardenlet.images", description="Write the file of images of a gardenlet."
     )
-    parser.add_argument("vector", type=Path, metavar="FILE", help="image vector of a release of Gardener")
-    parser.add_argument("--prefix", required=True, help="registry and path of the mirror, such as HOST/PATH")
-    parser.add_argument("--tag", required=True, help="tag of the release, for images that the vector has without one")
-    parser.add_argument(
+    made.add_argument("vector", type=Path, metavar="FILE", help="image vector of a release of Gardener")
+    made.add_argument("--prefix", required=True, help="registry and path of the mirror, such as HOST/PATH")
+    made.add_argument("--tag", required=True, help="tag of the release, for images that the vector has without one")
+    made.add_argument(
         "--kubernetes",
         action="append",
         required=True,
         metavar="VERSION",
         help="version of Kubernetes in your CloudProfiles; repeatable; the newest one selects among several images",
     )
-    parser.add_argument("--mirror", action="store_true", help="print SOURCE and TARGET of all images instead")
-    return parser
+    made.add_argument("--mirror", action="store_true", help="print SOURCE and TARGET of all images instead")
+    return made
 
 
 if __name__ == "__main__":

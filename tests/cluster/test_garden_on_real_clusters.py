@@ -164,6 +164,7 @@ def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(devcluster_run: 
         seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)  # as in real clusters
         followed, operated = Followed(tmp_path, garden, seed), Operated(garden, seed, tmp_path, stack)
         for command in commands():
+            print(command, flush=True)
             if any(each in command for each in LEFT_OUT):
                 continue
             followed.run(command.replace("--timeout=2m", "--timeout=50s"))
