@@ -46,7 +46,7 @@ class Plugin:
         return f"kubectl {self.name}"
 
     def load(self, name: str) -> click.Command:
-        command: click.Command = copy.copy(import_module(f"{self.package}.{name}").command)
+        command: click.Command = copy.copy(import_module(f"{self.package}.{name.replace('-', '_')}").command)
         if structlog := sys.modules.get("structlog"):
             # Logs are for programs: important ones become errors here. Importing structlog takes 50 ms, with rich.
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

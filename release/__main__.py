@@ -14,13 +14,14 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import yaml
 
 from release import bundle, oci, plan, plugins, site
-from release.chart import NAME as CHART
-from release.chart import ChartError, chart
+from release.chart import CHARTS, GARDENLET, ChartError, Image, chart, gardenlet_chart
+from release.gardenlet_manifests import CHART as CHART_OF_GARDENLET
 from release.notes import notes
 from release.plan import Command, Release
 
@@ -28,6 +29,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 BILL, NOTES, CHECKSUMS = "resource-manager.cdx.json", "NOTES.md", "SHA256SUMS"
 _CONFIG_OF_CHART = "application/vnd.cncf.helm.config.v1+json"
 _CONTENT_OF_CHART = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+_CHART_OF_GARDENLET = CHART_OF_GARDENLET.relative_to(PROJECT)
 _BILL_TOOL = PROJECT / "build" / "sbom" / "bin" / "cyclonedx-py"
 
 
@@ -56,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="IMAGE@DIGEST",
         help="image with Go; without it, the image has no helm for gardenlets",
     )
-    parser.add_argument("--registry", default="", help="registry of the image, used in manifests and chart")
+    parser.add_argument("--registry", default="", help="registry of the image, used in manifests and charts")
     parser.add_argument("--publish", action="store_true", help="push to the registry, and sign")
     parser.add_argument("--tag", default="", help="tag of the release; must match the version in pyproject.toml")
     parser.add_argument(
@@ -76,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         ReleaseError: a requirement is missing, or a step has failed.
         PackingError: the plugins can't be packed.
-        ChartError: the chart does not match the overlay.
+        ChartError: a chart does not match its overlays.
     """
     release = _release(options)
     builder = _builder() if release.base else ""
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
         _say("packing the plugins of kubectl")
         plugins.pack(source, output, release=release.tag, download=options.download, homepage=options.homepage)
         digest = image(release, builder, source, output) if builder else ""
-        manifests_and_chart(release, source / "manifests", output, digest=digest)
+        manifests_and_charts(release, source, output, digest=digest)
         left_out = _left_out(release)
         changelog = (source / "CHANGELOG.md").read_text()
         text = notes(release, [path.name for path in output.iterdir()], left_out=left_out, changelog=changelog)
@@ -226,17 +228,19 @@ def image(release: Release, builder: str, source: Path, output: Path) -> str:
     return oci.digest_in(archive)
 
 
-def manifests_and_chart(release: Release, directory: Path, output: Path, *, digest: str) -> None:
-    """Pack manifests and chart; they name the image by its digest if it is for a registry: other images have none."""
-    _say("packing manifests and chart")
-    where = {"repository": release.image, "tag": release.tag, "digest": digest if release.registry else ""}
-    files = bundle.manifests(directory, **where)
+def manifests_and_charts(release: Release, source: Path, output: Path, *, digest: str) -> None:
+    """Pack manifests and charts; they name the image by its digest if it is for a registry: other images have none."""
+    _say("packing manifests and charts")
+    image = Image(repository=release.image, tag=release.tag, digest=digest if release.registry else "")
+    files = bundle.manifests(source / "manifests", repository=image.repository, tag=image.tag, digest=image.digest)
     (output / release.manifests_file).write_bytes(oci.compressed(files))
-    overlay = directory / "overlays" / "standalone"
-    namespace = yaml.safe_load((overlay / "kustomization.yaml").read_text())["namespace"]
-    objects = yaml.safe_load_all(_output("kubectl", "kustomize", str(overlay)))
-    files = chart(objects, version=release.version, namespace=namespace, **where)
-    (output / release.chart_file).write_bytes(oci.compressed(files))
+    charts = {GARDENLET: gardenlet_chart(source / _CHART_OF_GARDENLET, version=release.version, image=image)}
+    for each in CHARTS:
+        overlays = (source / "manifests" / "overlays" / name for name in each.overlays)
+        made = (yaml.safe_load_all(_output("kubectl", "kustomize", str(overlay))) for overlay in overlays)
+        charts[each.name] = chart(each, chain.from_iterable(made), version=release.version, image=image)
+    for name, files in charts.items():
+        (output / release.chart_file(name)).write_bytes(oci.compressed(files))
 
 
 def checksums(output: Path) -> None:
@@ -249,7 +253,7 @@ def checksums(output: Path) -> None:
 
 
 def publish(release: Release, output: Path, scratch: Path) -> None:
-    """Push image, manifests and chart as they are in the directory, and sign them by their digests."""
+    """Push image, manifests and charts as they are in the directory, and sign them by their digests."""
     archive = output / release.image_file
     digest = oci.digest_in(archive)
     commands = [plan.push(archive, release.tag, release.image), plan.sign(release.image, digest)]
@@ -263,7 +267,7 @@ def publish(release: Release, output: Path, scratch: Path) -> None:
 
 
 def artifacts(release: Release, output: Path) -> Iterator[tuple[str, str, tuple[bytes, str]]]:
-    """Manifests and chart for a registry: repository, tag, and layout with digest."""
+    """Manifests and charts for a registry: repository, tag, and layout with digest."""
 
     def annotations(title: str, version: str) -> dict[str, str]:
         about = {"version": version, "revision": release.revision, "title": title}
@@ -274,18 +278,19 @@ def artifacts(release: Release, output: Path) -> Iterator[tuple[str, str, tuple[
     packed = oci.packed(layer, tag=release.tag, artifact_type=bundle.ARTIFACT_TYPE, annotations=about)
     yield release.manifests, release.tag, packed
 
-    content = (output / release.chart_file).read_bytes()
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        described = tar.extractfile(f"{CHART}/Chart.yaml")
-        assert described is not None  # a file: this is our own archive
-        config = json.dumps(yaml.safe_load(described)).encode()
-    about = annotations(CHART, release.version)
-    layer = (_CONTENT_OF_CHART, content)
-    yield (
-        release.chart,
-        release.version,
-        oci.packed(layer, tag=release.version, config=(_CONFIG_OF_CHART, config), annotations=about),
-    )
+    for name in (*(each.name for each in CHARTS), GARDENLET):
+        content = (output / release.chart_file(name)).read_bytes()
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            described = tar.extractfile(f"{name}/Chart.yaml")
+            assert described is not None  # a file: this is our own archive
+            config = json.dumps(yaml.safe_load(described)).encode()
+        about = annotations(name, release.version)
+        layer = (_CONTENT_OF_CHART, content)
+        yield (
+            release.chart(name),
+            release.version,
+            oci.packed(layer, tag=release.version, config=(_CONFIG_OF_CHART, config), annotations=about),
+        )
 
 
 # --- commands

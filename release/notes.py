@@ -9,7 +9,10 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _KINDS = {  # the first matching pattern counts
     r".*-image-.*\.oci\.tar": "the image, for `skopeo copy oci-archive:...`, `oras copy --from-oci-layout`",
     r".*-manifests-.*\.tar\.gz": "the directory `manifests/` for `kubectl apply -k`",
-    r"resource-manager-[\d.]+\.tgz": "the chart for Helm",
+    r"resource-manager-[\d.]+\.tgz": "the chart for Helm of the resource manager without Gardener",
+    r"garden-[\d.]+\.tgz": "the chart of a garden's API and admission server",
+    r"garden-controllers-[\d.]+\.tgz": "the chart of its controller manager and scheduler",
+    r"gardenlet-[\d.]+\.tgz": "the chart of a seed's gardenlet",
     r"kubectl-plugins-.*\.tar\.gz": "the plugins of kubectl for krew",
     r".*\.yaml": "a manifest for krew",
     r"kubectl-.*": "a plugin of kubectl, one file with Python in it",
@@ -47,7 +50,8 @@ def _installing(release: Release) -> str:
     repository = release.image if release.registry else f"registry.example.com/{release.image}"
     named = "" if release.registry else f" --set image.repository={repository}"
     push = f"skopeo copy oci-archive:{release.image_file} docker://{repository}:{release.tag}\n" if release.base else ""
-    install = f"helm install resource-manager {release.chart_file} -n resource-manager --create-namespace{named}\n"
+    chart = release.chart_file("resource-manager")
+    install = f"helm install resource-manager {chart} -n resource-manager --create-namespace{named}\n"
     return f"```\n{push}{install}```"
 
 

@@ -50,15 +50,13 @@ class Release:
     def manifests_file(self) -> str:
         return f"resource-manager-manifests-{self.tag}.tar.gz"
 
-    @property
-    def chart(self) -> str:
-        """Repository of the chart. Helm wants one that ends with the chart's name."""
-        return self.repository("charts/resource-manager")
+    def chart(self, name: str) -> str:
+        """Repository of a chart. Helm wants one that ends with the chart's name."""
+        return self.repository(f"charts/{name}")
 
-    @property
-    def chart_file(self) -> str:
-        """File name that Helm gives the chart."""
-        return f"resource-manager-{self.version}.tgz"
+    def chart_file(self, name: str) -> str:
+        """File name that Helm gives a chart."""
+        return f"{name}-{self.version}.tgz"
 
 
 PUBLISHERS = ("cosign", "oras")

@@ -19,10 +19,11 @@ from devcluster.garden.objects import GARDENLET_ACCOUNT, NAMESPACE
 from devcluster.program import Program
 from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
-from gardener.garden.seeds import BootstrapToken
+from gardener.garden.bootstrap_tokens import token_secret
+from gardener.garden.seeds import BootstrapToken, bootstrap_token_id
 from kube.clock import format_time, utc_now
 from kube.errors import NotFound
-from kube.objects import Object, condition, key, mapping, spec
+from kube.objects import Key, Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, SECRETS
 from localprocesses import assets
@@ -100,20 +101,13 @@ class SeedBox:
 
     def give_bootstrap_token(self) -> str:
         """Give the gardenlet a token in a Secret of the seed. Return the name of the token's Secret in the garden."""
-        identity, secret = secrets.token_hex(3), secrets.token_hex(8)
-        token: Object = {
-            **SECRETS.type_meta,
-            "metadata": {"name": f"bootstrap-token-{identity}", "namespace": "kube-system"},
-            "type": "bootstrap.kubernetes.io/token",
-            "stringData": {
-                "description": f"For the gardenlet of the Seed {self.name}.",
-                "token-id": identity,
-                "token-secret": secret,
-                "usage-bootstrap-authentication": "true",
-                "usage-bootstrap-signing": "true",
-                "auth-extra-groups": BootstrapToken(self.name).extra_groups,
-            },
-        }
+        identity, secret = bootstrap_token_id(Key(NAMESPACE, self.name)), secrets.token_hex(8)
+        token = token_secret(
+            identity,
+            secret=secret,
+            description=f"For the gardenlet of the Seed {self.name}.",
+            extra_groups=BootstrapToken(self.name).extra_groups,
+        )
         self._garden.api.apply(objects.path(token), token)
         user = token_credentials(f"{identity}.{secret}")
         text = kubeconfig(name="garden", url=self._garden.url, ca=self._garden.ca, user=user)

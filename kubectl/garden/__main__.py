@@ -22,6 +22,7 @@ COMMANDS = {
     "move": "Move the control planes of Shoots to another Seed.",
     "delete": "Delete Shoots.",
     "diag": "Write an archive about a Shoot for support, without secrets.",
+    "bootstrap-token": "Create a token with which the gardenlet of a new Seed enters the garden.",
 }
 
 PLUGIN = Plugin("gardener", COMMANDS, package="kubectl.garden.commands")

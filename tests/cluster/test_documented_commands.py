@@ -58,7 +58,7 @@ LEFT_OUT = {
     r"\.venv/bin/python -m devcluster (up --name old|build)": _BUILDS,
     r"\.venv/bin/python -m devcluster up .*--shoots": "test_shoots_on_this_computer.py starts one",
     r"kubectl mr |pip ": "test_kubectl_mr_docs.py runs the page",
-    r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_operations.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py",
+    r"kubectl gardener |\(umask 077; kubectl gardener|kubectl --kubeconfig s.kubeconfig": "test_garden_why.py, test_garden_operations.py, test_garden_kubeconfigs.py, test_gardenlet_flows.py, test_garden_on_real_clusters.py",
     r"KUBECONFIG=seed.kubeconfig ": "test_box_of_seed.py and test_local_provider_extensions.py start them",
     r"kubectl -(n|-namespace) garden (create|annotate) secret (generic )?gardenlet-kubeconfig": (
         "test_garden_gardenlet_bootstrap.py and test_garden_gardenlet_credentials.py do that"
@@ -76,6 +76,7 @@ LEFT_OUT = {
 _FOLLOWED = {
     "docs/first-managed-resource.md": "test_first_managed_resource.py follows the page",
     "docs/moving-shoots.md": "test_shoot_moves.py moves one",
+    "docs/real-clusters.md": "test_garden_on_real_clusters.py follows the page",
     "docs/rotation.md": "test_shoot_life.py rotates what one has",
     "docs/shoots-on-this-computer.md": "test_shoots_on_this_computer.py follows the page",
 }

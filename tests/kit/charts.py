@@ -22,9 +22,9 @@ _FUNCTIONS: Mapping[str, Callable[..., str]] = {
 }
 
 
-def by_helm(chart: Path, values: Mapping[str, Any], namespace: str) -> list[Object]:
+def by_helm(chart: Path, values: Mapping[str, Any], namespace: str, *, program: str = "helm") -> list[Object]:
     """Of a directory or an archive."""
-    command = ["helm", "template", "any", str(chart), "--namespace", namespace, "--kube-version", KUBERNETES]
+    command = [program, "template", "any", str(chart), "--namespace", namespace, "--kube-version", KUBERNETES]
     given = json.dumps(values)
     done = subprocess.run([*command, "--values", "-"], input=given, check=True, capture_output=True, text=True)
     return list(yaml.safe_load_all(done.stdout))

@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 
 import limits_table
 import rights_table
+from agent.gardenlet import images
 from agent.programs import PROGRAMS
 from agent.resource_manager.csr_approver.rules import REQUEST_APPROVED, REQUEST_DENIED
 from agent.resource_manager.managed_resource.history import HISTORY_FAILED, NOT_KEPT
@@ -96,7 +97,7 @@ FLAGS_OF_OTHERS = {
     ),  # kubectl
     "--require-hashes",  # pip
     *("--manifest-url", "--stdout", "--timestamp"),  # krew, brotli, buildah
-    *("--create-namespace", "--set-file"),  # helm
+    *("--create-namespace", "--reset-then-reuse-values", "--set", "--set-file"),  # helm
 }
 
 
@@ -187,7 +188,7 @@ def flags_of_the_plugins() -> set[str]:
 def test_flags_exist() -> None:
     actions = devcluster_program._parser()._actions
     (subcommands,) = (each for each in actions if isinstance(each, argparse._SubParsersAction))
-    parsers = [of.parser() for of in (configurations, certificates, campaign, plugins, garden_kinds)]
+    parsers = [of.parser() for of in (configurations, certificates, campaign, images, plugins, garden_kinds)]
     named = {flag for text in code(EVERYTHING) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", text)}
     of_tools = flags_in(*parsers, *subcommands.choices.values()) | flags_of_the_plugins()
     assert named <= own_flags() | of_tools | FLAGS_OF_OTHERS
@@ -324,7 +325,8 @@ def test_fields_of_the_configuration_exist() -> None:
     assert "controllers.resourceClass" in named
     groups = {"monitoring.coreos.com", "resources.gardener.cloud"}
     amounts = {"resources.capacity.shoots"}
-    assert named - known - groups - amounts == {"server.address"}, "an attribute of OpenTelemetry"
+    files = {"images.yaml"}
+    assert named - known - groups - amounts - files == {"server.address"}, "an attribute of OpenTelemetry"
 
 
 # --- metrics

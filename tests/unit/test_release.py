@@ -28,6 +28,7 @@ from release.plan import Release
 PROJECT = Path(__file__).parents[2]
 DIGEST = f"sha256:{'0' * 64}"
 RELEASE = Release(version="0.1.0", revision="abc", registry="registry.example.com/team", base=f"python@{DIGEST}")
+CHARTS = ("resource-manager", "garden", "garden-controllers", "gardenlet")
 FILES = {"b/kustomization.yaml": b"resources: []\n", "a.yaml": b"kind: ConfigMap\n"}
 
 
@@ -183,9 +184,9 @@ def test_a_release_has_all_files_and_reports_what_is_left_out(
     output = made(fresh / "dist", fresh / "bill", monkeypatch)
     stem = "gardener_resource_manager_python-0.1.0"
     wheel, source = f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"
-    bundled, charted = "resource-manager-manifests-v0.1.0.tar.gz", "resource-manager-0.1.0.tgz"
+    bundled, charted = "resource-manager-manifests-v0.1.0.tar.gz", {f"{name}-0.1.0.tgz" for name in CHARTS}
     library = f"kubernetes_controller_kit-{kube.__version__}-py3-none-any.whl"
-    files = {wheel, source, library, bundled, charted, "documentation-v0.1.0.tar.gz", program.BILL}
+    files = {wheel, source, library, bundled, *charted, "documentation-v0.1.0.tar.gz", program.BILL}
     assert {path.name for path in output.iterdir()} == {*files, program.NOTES, program.CHECKSUMS}
     with zipfile.ZipFile(output / wheel) as archive:
         assert {name.split("/")[0] for name in archive.namelist()} == {*INSTALLED, f"{stem}.dist-info"}
@@ -225,7 +226,7 @@ def test_what_is_published_is_pushed_as_it_lies_there_and_signed_by_its_digest(
     repositories = {
         f"{RELEASE.registry}/resource-manager:v0.1.0",
         f"{RELEASE.registry}/resource-manager-manifests:v0.1.0",
-        f"{RELEASE.registry}/charts/resource-manager:0.1.0",
+        *(f"{RELEASE.registry}/charts/{name}:0.1.0" for name in CHARTS),
     }
     assert digests.keys() == repositories
     signed = [command[-1] for command in ran if command[:2] == ("cosign", "sign")]
@@ -235,16 +236,18 @@ def test_what_is_published_is_pushed_as_it_lies_there_and_signed_by_its_digest(
     files = entries(gzip.decompress((output / "resource-manager-manifests-v0.1.0.tar.gz").read_bytes()))
     kustomization = files["manifests/overlays/standalone/kustomization.yaml"].decode()
     assert f"newName: {RELEASE.image}\n  digest: {digest}" in kustomization
-    files = entries(gzip.decompress((output / "resource-manager-0.1.0.tgz").read_bytes()))
-    values = yaml.safe_load(files["resource-manager/values.yaml"])
-    assert values["image"] == {"repository": RELEASE.image, "tag": "v0.1.0", "digest": digest}
-    assert_is_chart(layouts[f"{RELEASE.registry}/charts/resource-manager:0.1.0"], output / "resource-manager-0.1.0.tgz")
+    image_of_release = {"repository": RELEASE.image, "tag": "v0.1.0", "digest": digest}
+    for name in CHARTS:
+        files = entries(gzip.decompress((output / f"{name}-0.1.0.tgz").read_bytes()))
+        values = yaml.safe_load(files[f"{name}/values.yaml"])
+        assert values["image"].items() >= image_of_release.items()
+        assert_is_chart(layouts[f"{RELEASE.registry}/charts/{name}:0.1.0"], output / f"{name}-0.1.0.tgz", name)
 
 
 TOOLS = ("buildah", *plan.PUBLISHERS)
 
 
-def assert_is_chart(layout: dict[str, bytes], chart: Path) -> None:
+def assert_is_chart(layout: dict[str, bytes], chart: Path, name: str) -> None:
     """As Helm pulls it."""
     (descriptor,) = json.loads(layout["index.json"])["manifests"]
     manifest = json.loads(layout[f"blobs/{descriptor['digest'].replace(':', '/')}"])
@@ -253,7 +256,7 @@ def assert_is_chart(layout: dict[str, bytes], chart: Path) -> None:
     assert layer["mediaType"] == "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
     assert layout[f"blobs/{layer['digest'].replace(':', '/')}"] == chart.read_bytes()
     config = json.loads(layout[f"blobs/{manifest['config']['digest'].replace(':', '/')}"])
-    assert (config["name"], config["version"]) == ("resource-manager", "0.1.0")
+    assert (config["name"], config["version"]) == (name, "0.1.0")
 
 
 # --- notes

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -13,11 +14,14 @@ import yaml
 
 from kit.charts import by_expressions, by_helm
 from kube.objects import Object
-from release.chart import ChartError, chart
+from process.programs import built_programs
+from release.chart import CHARTS, RESOURCE_MANAGER, ChartError, Image, chart
 
 PROJECT = Path(__file__).parents[2]
 OVERLAY = PROJECT / "manifests" / "overlays" / "standalone"
+HELM = shutil.which("helm") or str(built_programs() / "helm")
 NAMESPACE, TAG, DIGEST = "resource-manager", "v0.1.0", f"sha256:{'0' * 64}"
+IMAGE = Image(repository="resource-manager", tag=TAG, digest="")
 CONFIG = """\
 # é <&> 50% "quoted" \\n
 apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
@@ -33,8 +37,7 @@ def of_overlay() -> list[Object]:
 
 
 def written(objects: Iterable[Object], directory: Path) -> Path:
-    where = {"namespace": NAMESPACE, "repository": "resource-manager", "tag": TAG, "digest": ""}
-    for path, content in chart(objects, version="0.1.0", **where).items():
+    for path, content in chart(RESOURCE_MANAGER, objects, version="0.1.0", image=IMAGE).items():
         file = directory / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -120,6 +123,11 @@ def without(kind: str) -> list[Object]:
     return [obj for obj in of_overlay() if obj["kind"] != kind]
 
 
+def with_another_configuration() -> list[Object]:
+    (config_map,) = (obj for obj in of_overlay() if obj["kind"] == "ConfigMap")
+    return [*of_overlay(), {**config_map, "immutable": False}]
+
+
 def with_a_template() -> list[Object]:
     objects = of_overlay()
     objects[0]["metadata"]["annotations"] = {"text": "{{ it }}"}
@@ -131,9 +139,9 @@ def with_a_template() -> list[Object]:
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        (without("Deployment"), "no object has replicas"),
+        (without("Deployment"), "no object is a Deployment"),
         (without("ConfigMap"), "no object has config"),
-        ([*of_overlay(), *of_overlay()], "more than one object has config"),
+        (with_another_configuration(), "more than one object has config"),
         (with_a_template(), "an object has {{"),
     ],
 )
@@ -142,3 +150,53 @@ def test_an_overlay_that_the_chart_cannot_follow_is_an_error(
 ) -> None:
     with pytest.raises(ChartError, match=message):
         written(objects, tmp_path)
+
+
+def made_of(name: str, directory: Path) -> tuple[Path, list[Object]]:
+    """A chart, and what the overlays make."""
+    (kind,) = (each for each in CHARTS if each.name == name)
+    objects: list[Object] = []
+    for overlay in kind.overlays:
+        command = ["kubectl", "kustomize", str(PROJECT / "manifests" / "overlays" / overlay)]
+        objects += yaml.safe_load_all(subprocess.run(command, check=True, capture_output=True).stdout)
+    for path, content in chart(kind, objects, version="0.1.0", image=IMAGE).items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(content)
+    return directory / name, objects
+
+
+needs_both = pytest.mark.skipif(not shutil.which("kubectl") or not HELM, reason="needs kubectl and helm")
+
+
+@needs_both
+@pytest.mark.parametrize("name", ["garden", "garden-controllers"])
+def test_a_chart_of_a_garden_makes_what_the_overlays_have(name: str, tmp_path: Path) -> None:
+    made, objects = made_of(name, tmp_path)
+
+    def comparable_text(obj: Object) -> str:
+        return re.sub(r"-config-[0-9a-z]{10}", "-config", json.dumps(obj, sort_keys=True))
+
+    def is_made_otherwise(obj: Object) -> bool:
+        by_helm_itself: bool = obj["kind"] == "Namespace" and obj["metadata"]["name"] == "garden"
+        return by_helm_itself or bool(obj["kind"] == "CustomResourceDefinition")
+
+    rendered_objects = {comparable_text(obj) for obj in by_helm(made, {}, "garden", program=HELM)}
+    assert rendered_objects == {comparable_text(obj) for obj in objects if not is_made_otherwise(obj)}
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        by_helm(made, {}, "elsewhere", program=HELM)
+    assert "install with --namespace garden" in raised.value.stderr
+
+
+@needs_both
+def test_each_program_of_a_chart_has_its_own_values(tmp_path: Path) -> None:
+    made, _ = made_of("garden-controllers", tmp_path)
+    values = {"scheduler": {"replicas": 1, "config": "kind: Other\n"}, "image": {"tag": "v9"}}
+    objects = by_helm(made, values, "garden", program=HELM)
+    deployments = {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == "Deployment"}
+    replicas = {name: each["replicas"] for name, each in deployments.items()}
+    assert replicas == {"gardener-controller-manager": 2, "gardener-scheduler": 1}
+    images = {each["image"] for spec in deployments.values() for each in spec["template"]["spec"]["containers"]}
+    assert images == {"resource-manager:v9"}
+    configs = {obj["metadata"]["name"].rpartition("-")[0]: obj["data"] for obj in objects if obj["kind"] == "ConfigMap"}
+    assert configs["gardener-scheduler-config"] == {"config.yaml": "kind: Other\n"}
+    assert "ControllerManagerConfiguration" in configs["gardener-controller-manager-config"]["config.yaml"]

@@ -4,11 +4,13 @@ The user of these credentials is read from the request, with the new certificate
 earlier attempt or another client has removed them.
 """
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import structlog
 
 from agent.gardenlet.bootstrap.access import GardenAccess
+from agent.gardenlet.bootstrap.pace import AGAIN_SECONDS, Pace
 from agent.gardenlet.bootstrap.rules.unfinished import ANNOTATION, Unfinished, credentials_of, unfinished
 from kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound
 from kube.objects import Key, Object, mapping, metadata, spec, text
@@ -17,6 +19,7 @@ from kube.resources import CERTIFICATE_SIGNING_REQUESTS, SECRETS
 from kube.runtime.client import JSON_PATCH, Client
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+_ATTEMPTS = 10
 
 
 async def finish(access: GardenAccess, garden: Client) -> None:
@@ -29,7 +32,7 @@ async def finish(access: GardenAccess, garden: Client) -> None:
     if secret is None or left is None:
         return
     try:
-        await access.pace.patiently("remove the bootstrap credentials", lambda: _remove(access, garden, left))
+        await _when_permitted(access.pace, lambda: _remove(access, garden, left))
         await access.pace.patiently("record that the bootstrap is finished", lambda: _forget(access, secret))
     except KubeError as error:
         log.error(
@@ -37,6 +40,16 @@ async def finish(access: GardenAccess, garden: Client) -> None:
             error=str(error),
             credentials_of=left.user,
         )
+
+
+async def _when_permitted(pace: Pace, remove: Callable[[], Awaitable[None]]) -> None:
+    """In a garden without authorizer, the controller manager grants the rights of a new Seed a moment later."""
+    for _ in range(_ATTEMPTS):
+        with suppress(Forbidden):
+            await pace.patiently("remove the bootstrap credentials", remove)
+            return
+        await pace.sleep(AGAIN_SECONDS)
+    await pace.patiently("remove the bootstrap credentials", remove)
 
 
 async def _remove(access: GardenAccess, garden: Client, left: Unfinished) -> None:

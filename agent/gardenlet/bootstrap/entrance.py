@@ -35,7 +35,7 @@ async def _enter(access: GardenAccess, configured: Object) -> Rotation:
     garden = access.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, access.settings)).client
     await pace.patiently("reach the garden", lambda: server_version(garden))
     access.credentials.is_entering = False
-    await finish(access, garden)
     registered = await Registration(garden=garden, seed=seed, configured=configured, pace=pace).register()
+    await finish(access, garden)
     await LeftOverOperations(garden=garden, seed_name=access.seed_name, pace=pace).abort()
     return Rotation(access=access, kubeconfig=kubeconfig, seed=registered)

@@ -18,6 +18,7 @@ from config.gardenlet.schema import KUBERNETES_PROGRAMS, Images
 from kube.files import read_bounded
 from kube.objects import Object, mapping, mappings, text
 from kube.yaml import Budget, DialectError, load
+from process.configuration.fields import camel_case
 
 VARIABLE, COMPONENTS_VARIABLE = "IMAGEVECTOR_OVERWRITE", "IMAGEVECTOR_OVERWRITE_COMPONENTS"
 _LARGEST, _MOST_VALUES = 1 << 20, 100_000
@@ -52,6 +53,25 @@ _WORKERS: Mapping[str, str] = {
 _VERSIONED = frozenset({"hyperkube"})
 """Images whose tag is the version of Kubernetes, like its programs."""
 _CONDITIONS = ("targetVersion", "runtimeVersion", "architectures")
+
+
+def names(for_workers: Collection[str]) -> frozenset[str]:
+    """Names of entries that a gardenlet uses."""
+    return frozenset({*_FIELDS, *_WORKERS, *KUBERNETES_PROGRAMS, *for_workers})
+
+
+def versioned() -> frozenset[str]:
+    """Names of entries whose tag is the version of Kubernetes."""
+    return _VERSIONED | frozenset(KUBERNETES_PROGRAMS)
+
+
+def unset(given: Collection[str], for_workers: Collection[str]) -> list[str]:
+    """Images of the configuration that a file with entries of the given names leaves unset."""
+    fields = {field for name, field in _FIELDS.items() if name in given}
+    workers = {_WORKERS.get(name, name) for name in given}
+    lacking = [f"images.{camel_case(field)}" for field in dict.fromkeys(_FIELDS.values()) if field not in fields]
+    lacking += [f"images.workers.{name}" for name in for_workers if name not in workers]
+    return lacking + [f"images.programs.{name}" for name in KUBERNETES_PROGRAMS if name not in given]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

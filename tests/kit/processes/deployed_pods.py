@@ -163,7 +163,7 @@ class DeployedPod:
         given = found.get("command") or entry_point()
         start, program, command = given[:4], given[4], given[5:]
         assert start == ["env", "--block-signal=TERM", "python", "-m"]
-        environment = {each["name"]: each["value"] for each in found.get("env") or []}
+        environment = {each["name"]: self._here(each["value"]) for each in found.get("env") or []}
         process = ContainerProcess(
             program,
             (*command, *(self._here(argument) for argument in found["args"]), *arguments),

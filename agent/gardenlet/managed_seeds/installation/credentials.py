@@ -11,6 +11,7 @@ import orjson
 from agent.gardenlet.bootstrap.rules.kubeconfig import configured_authority
 from agent.gardenlet.context import Context
 from agent.gardenlet.managed_seeds.installation.rules import bootstrap
+from gardener.garden.bootstrap_tokens import TOKEN_NAMESPACE
 from gardener.garden.seeds import BootstrapToken, bootstrap_account
 from kube.kubeconfigs import kubeconfig
 from kube.objects import Key, Object, mapping, metadata, text, uid
@@ -77,14 +78,14 @@ class Credentials:
     async def _token(self, owner: Owner) -> str:
         client, name, now = self.garden.client, bootstrap.token_name(owner.key), self.clock()
         group = BootstrapToken(owner.key.name, self.issuer).extra_groups if self.issuer else ""
-        live = await client.find(SECRETS, Key(bootstrap.TOKEN_NAMESPACE, name))
+        live = await client.find(SECRETS, Key(TOKEN_NAMESPACE, name))
         if live is not None and (token := bootstrap.token_of(live, now, group=group)):
             return token
         part = bootstrap.secret_part(live) if live is not None and not group else ""
         wanted = bootstrap.token_secret(owner.kind, owner.key, secret=part or _random(), group=group, now=now)
         if live is not None and group:
             # Gardenlets may not change the token of an operator, or of the gardenlet of the Shoot's previous Seed.
-            await client.delete(SECRETS, Key(bootstrap.TOKEN_NAMESPACE, name), uid=uid(live))
+            await client.delete(SECRETS, Key(TOKEN_NAMESPACE, name), uid=uid(live))
             live = None
         if live is None:
             written = await client.create(SECRETS, wanted)

@@ -4,6 +4,7 @@ import base64
 from datetime import datetime, timedelta
 
 from agent.gardenlet.bootstrap.rules.certificate import Life
+from gardener.garden import bootstrap_tokens
 from gardener.garden.seed_graph import TOKEN_PREFIX
 from gardener.garden.seeds import (
     BOOTSTRAP_ROLE,
@@ -11,14 +12,12 @@ from gardener.garden.seeds import (
     bootstrap_binding,
     bootstrap_token_id,
 )
-from kube.clock import format_time, time_or_none
+from kube.clock import time_or_none
 from kube.objects import Key, Object, mapping, string_map, text
 from kube.paths import at
-from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, Resource
 
-TOKEN_NAMESPACE = "kube-system"
 TOKEN, ACCOUNT, NONE = "BootstrapToken", "ServiceAccount", "None"
-_TYPE = "bootstrap.kubernetes.io/token"
 _LIFETIME = timedelta(hours=24)
 
 
@@ -47,18 +46,13 @@ def token_secret(kind: Resource, owner: Key, *, secret: str, group: str, now: da
         now: the current time.
     """
     described = f"{kind.api_version}.{kind.kind} resource {owner.namespace}/{owner.name}"
-    data = {
-        "description": f"A bootstrap token for the Gardenlet for {described}.",
-        "token-id": bootstrap_token_id(owner),
-        "token-secret": secret,
-        "expiration": format_time(now + _LIFETIME),
-        "usage-bootstrap-authentication": "true",
-        "usage-bootstrap-signing": "true",
-        **({"auth-extra-groups": group} if group else {}),
-    }
-    encoded = {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
-    meta = {"name": token_name(owner), "namespace": TOKEN_NAMESPACE}
-    return {**SECRETS.type_meta, "metadata": meta, "type": _TYPE, "data": encoded}
+    return bootstrap_tokens.token_secret(
+        bootstrap_token_id(owner),
+        secret=secret,
+        description=f"A bootstrap token for the Gardenlet for {described}.",
+        extra_groups=group,
+        expires=now + _LIFETIME,
+    )
 
 
 def secret_part(secret: Object) -> str:

@@ -1,7 +1,7 @@
 """Operations that are not supported, which are refused before anything is changed."""
 
 from components.registry import images_of_workers
-from config.gardenlet.schema import GardenletConfiguration
+from config.gardenlet.schema import KUBERNETES_PROGRAMS, GardenletConfiguration
 from gardener.garden.shoots import workers
 from gardener.operations import DELETE, MIGRATE, RESTORE
 from kube.objects import Object, spec
@@ -10,12 +10,14 @@ from kube.objects import Object, spec
 def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str:
     """Reason why an operation can't be carried out; empty if it can. Args: kind: of operation."""
     if kind not in {DELETE, MIGRATE}:
-        for field, image in (
-            ("resourceManager", config.images.resource_manager),
-            ("kubernetes", config.images.kubernetes),
-        ):
-            if not image:
-                return f"images.{field} is not set in the configuration of the gardenlet; set it"
+        images = config.images
+        if not images.resource_manager:
+            return "images.resourceManager is not set in the configuration of the gardenlet; set it"
+        if not images.kubernetes and set(KUBERNETES_PROGRAMS) - images.programs.keys():
+            return (
+                "images.kubernetes is not set in the configuration of the gardenlet; set it, or all images of "
+                "images.programs"
+            )
     if workers(spec(shoot)) and kind == RESTORE:
         return "moving Shoots with workers between seeds is not supported; set spec.seedName to the previous Seed"
     if workers(spec(shoot)) and kind not in {DELETE, MIGRATE}:
