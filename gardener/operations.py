@@ -43,7 +43,7 @@ def operation(kind: str, state: str, progress: int, description: str, *, now: da
 
 
 PROGRAM_ENDED = "its process has ended and is started again"
-"""Beginning of the reason of an object that is not ready, before the last error of its program."""
+"""Start of the reason of an object that is not ready, before the last error of its program."""
 
 
 def following(before: Object, wanted: Object) -> Object:

@@ -78,7 +78,7 @@ def _fits(entry: Object, newest: Version) -> bool:
 
 
 def _path(repository: str) -> str:
-    """Without the registry, which has a dot or a port."""
+    """Strip the registry, which has a dot or a port."""
     first, slash, rest = repository.partition("/")
     return rest if slash and ("." in first or ":" in first or first == "localhost") else repository
 

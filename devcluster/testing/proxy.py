@@ -299,7 +299,7 @@ class FaultProxy:
         headers = _end_to_end(http.headers)
         headers.popall("Content-Length", None)
         headers["Content-Type"] = "application/merge-patch+json"
-        headers["User-Agent"] = Overtake.name  # by which the API server tells writers apart
+        headers["User-Agent"] = Overtake.name  # distinguishes writers for the API server
         note = {"metadata": {"annotations": {"test/overtaken": str(self.injected[Overtake.name])}}}
         url = URL(self._upstream + object_path(request.path), encoded=True)
         async with self._session.patch(url, headers=headers, data=json.dumps(note)) as answer:

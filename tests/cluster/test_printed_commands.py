@@ -232,6 +232,7 @@ RUN: Mapping[str, Sequence[str]] = {
     ],
     "kubectl delete crd {name}": ["kubectl delete crd workers.extensions.gardener.cloud"],
     # Python
+    "python -m agent.gardenlet.images": [".venv/bin/python -m agent.gardenlet.images --help"],
     "python -m agent.references": [".venv/bin/python -m agent.references --help"],
     "python -m agent.references manifests/*.yaml": [
         ".venv/bin/python -m agent.references manifests/crds/*.yaml | kubectl apply --server-side -f -"

@@ -1,7 +1,7 @@
 """Operations on Shoots that can't go on: each is completed once its obstacle is gone, or taken back, or deleted.
 
 A garden with its webhooks, two seeds with the gardenlet's controllers, and the local provider; processes of Shoots are
-played, see `kit.gardenlet_shoots`. All Shoots have one API server.
+simulated, see `kit.gardenlet_shoots`. All Shoots have one API server.
 """
 
 import asyncio

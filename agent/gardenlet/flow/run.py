@@ -212,7 +212,7 @@ async def _beside_others(task: Task[O], execute: _Execute[O], *, sleep: Sleep) -
         except Exception as error:
             if not is_conflict(error) or _is_cancelled():
                 raise
-            log.info("Beginning a task again after a concurrent write", task=task.name, error=str(error))
+            log.info("Starting a task again after a concurrent write", task=task.name, error=str(error))
         with waits():
             await sleep(pause)
     return await execute(task)

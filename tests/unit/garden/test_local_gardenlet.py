@@ -1,4 +1,4 @@
-"""Where the Lease of a Seed says that its gardenlet serves flows on this computer."""
+"""Address on this computer at which the gardenlet of a Seed serves flows, as its Lease reports it."""
 
 import pytest
 
