@@ -118,7 +118,7 @@ def capacity(write: Write) -> Iterator[Limit]:
 
 
 def binding_right(write: Write) -> Iterator[Right]:
-    """Rule for `rights`: setting the Seed needs the right to update `shoots/binding`, which no server serves."""
+    """Rule for `rights`: setting the Seed needs the right to update `shoots/binding`, at whatever path."""
     if write.spec.get("seedName") != write.old_spec.get("seedName"):
         yield Right(
             verb="update",
