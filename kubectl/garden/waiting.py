@@ -19,8 +19,7 @@ from kube.paths import at
 from kube.runtime.client import Selection, by_name
 from kubectl import output
 from kubectl.errors import UserError
-from kubectl.garden.obstacles import plugin_command
-from kubectl.garden.why.finding import about_it, one_line
+from kubectl.garden.why.finding import about_it, one_line, plugin_command
 from kubectl.session import Session
 from kubectl.style import counted, shortened
 
