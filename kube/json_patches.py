@@ -60,7 +60,14 @@ def _merged(having: Mapping[str, Any], patch: Mapping[str, Any], path: str) -> I
         if isinstance(present, dict) and isinstance(wanted, Mapping):
             yield from _merged(present, wanted, place)
         else:
-            yield from _changed(place, present, wanted)
+            yield from _changed(place, present, _without_nulls(wanted))
+
+
+def _without_nulls(wanted: Any) -> Any:
+    """Value of a new field: in a merge patch, null fields of a mapping are absent."""
+    if not isinstance(wanted, Mapping):
+        return wanted
+    return {name: _without_nulls(each) for name, each in wanted.items() if each is not None}
 
 
 def _changed(place: str, present: Any, wanted: Any) -> Iterator[Object]:

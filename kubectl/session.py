@@ -77,7 +77,7 @@ class Session:
     source: Cluster
     target: Cluster
     namespace: str
-    origin: "Origin"
+    origin: Origin
     where: Where
 
     def key(self, name: str) -> Key:

@@ -15,11 +15,11 @@ from kube.paths import mapping_at, with_value
 NAMESPACE_PREFIX = "seed-"
 """Prefix of the namespaces of Seeds, each of which holds the objects that its gardenlet may read."""
 LEASE_NAMESPACE = "gardener-system-seed-lease"
+"""Namespace in which gardenlets renew the Leases that are named after their Seeds."""
 LOCAL_GARDENLET = "seed.gardener.cloud/local-gardenlet"
 """Annotation of a Seed's Lease: the computer of a gardenlet that is no pod, and the address of its metrics and flows
 there, such as `rose http://127.0.0.1:2729`.
 """
-"""Namespace in which gardenlets renew the Leases that are named after their Seeds."""
 
 _RESERVATION = ("settings", "excessCapacityReservation")
 _NOT_READY = frozenset({"False", "Unknown"})

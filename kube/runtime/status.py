@@ -161,7 +161,7 @@ class StatusWriter:
 
         Args:
             obj: as known to the caller; a newer one is taken if there is one.
-            compute: called once more after a conflict.
+            compute: called again after each conflict.
 
         Raises: Overtaken: after several conflicts, or since there is another object of this name; KubeError: the write
             failed.

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from gardener import keys
+from gardener.api.garden import SHOOTS
 from gardener.garden.rotations import ONE_STEP, SSH
 from gardener.garden.shoots import FAILED, SUCCEEDED, has_ssh, last_operation
 from gardener.operations import ERROR
-from kube.objects import Key, Object, annotations, is_deleting, is_truthy, key, spec, text
+from kube.objects import Object, annotations, is_deleting, is_truthy, key, spec, text
 from kube.paths import at
+from kubectl.garden.why.finding import about_it, plugin_command
 
 
 class Kind(Enum):
@@ -34,11 +36,6 @@ class Obstacle:
 
 Rule = Callable[[Object], Obstacle | None]
 """Returns the obstacle to a request, if there is one."""
-
-
-def plugin_command(verb: str, own: Key, *more: str) -> str:
-    """Command of this plugin for a Shoot."""
-    return " ".join(("kubectl gardener", verb, own.name, "-n", own.namespace, *more))
 
 
 def first_of(*rules: Rule) -> Rule:
@@ -88,8 +85,7 @@ def _failed(shoot: Object) -> Obstacle | None:
 
 
 def _why(shoot: Object) -> str:
-    own = key(shoot)
-    return f"kubectl gardener why shoot {own.name} -n {own.namespace}"
+    return about_it(SHOOTS, key(shoot))
 
 
 # --- requests

@@ -9,6 +9,7 @@ from gardener.garden.shoots import FAILED, SUCCEEDED, is_current, last_errors, l
 from gardener.operations import ERROR
 from kube.objects import Object, integer, is_deleting, is_truthy, key, mappings, metadata, spec, text
 from kube.paths import at
+from kubectl.garden.why.finding import one_line
 from kubectl.style import BLUE, DIM, GREEN, RED, YELLOW, Line, Word, age, shortened
 
 _WIDTH = 100
@@ -51,7 +52,7 @@ def state_of(shoot: Object) -> State:
     kind, state = text(last.get("type")), text(last.get("state"))
     if state in {FAILED, ERROR}:
         errors = last_errors(shoot) or [last]
-        message = _one_line(errors[0].get("description"))
+        message = one_line(errors[0].get("description"))
         return State(Rank.FAILED if state == FAILED else Rank.ERROR, f"{kind}{state}", message)
     if is_deleting(shoot) and not is_truthy(metadata(shoot).get("annotations", {}).get(keys.CONFIRM_DELETION)):
         return State(Rank.UNCONFIRMED, "Unconfirmed", "the deletion waits for its confirmation")
@@ -59,13 +60,13 @@ def state_of(shoot: Object) -> State:
         bad = [each for each in mappings(at(shoot, "status", "conditions")) if _is_bad(each)]
         if bad:
             named = ", ".join(text(each.get("type")) for each in bad)
-            return State(Rank.UNHEALTHY, "Unhealthy", f"{named}: {_one_line(bad[0].get('message'))}")
+            return State(Rank.UNHEALTHY, "Unhealthy", f"{named}: {one_line(bad[0].get('message'))}")
     if not seeds_of(shoot):
         return State(Rank.WAITING, "Pending", "waits for a Seed")
     if not last or (state == SUCCEEDED and not is_current(shoot)):
         return State(Rank.WAITING, "Pending", f"waits for the gardenlet of Seed {seeds_of(shoot)[-1]}")
     if state != SUCCEEDED or is_deleting(shoot):
-        message = f"{integer(last.get('progress'))} %: {_one_line(last.get('description'))}"
+        message = f"{integer(last.get('progress'))} %: {one_line(last.get('description'))}"
         return State(Rank.WORKING, f"{kind}{state}", message)
     if at(shoot, "status", "hibernated") is True:
         return State(Rank.HIBERNATED, "Hibernated")
@@ -74,10 +75,6 @@ def state_of(shoot: Object) -> State:
 
 def _is_bad(condition: Object) -> bool:
     return condition.get("status") not in {"True", "Progressing"}
-
-
-def _one_line(value: object) -> str:
-    return " ".join(text(value).split())
 
 
 HEADER = ("NAMESPACE", "NAME", "STATE", "SEED", "VERSION", "AGE", "MESSAGE")

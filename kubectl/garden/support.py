@@ -202,8 +202,8 @@ def reduced(value: Any, allowed: Any) -> Any:
 
 def safe_text(text: str) -> str:
     """Text without likely credentials, cut off if it is long."""
-    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST} characters more)"
-    return _ENCODED.sub(REDACTED, _ASSIGNED.sub(rf"\1{REDACTED}", redact_text(cut)))
+    safe = _ENCODED.sub(REDACTED, _ASSIGNED.sub(rf"\1{REDACTED}", redact_text(text)))  # first: a part is not recognized
+    return safe if len(safe) <= _LONGEST else f"{safe[:_LONGEST]}… ({len(safe) - _LONGEST} characters more)"
 
 
 def newest(events: Iterable[Object]) -> list[Object]:

@@ -19,7 +19,7 @@ from kube.paths import at
 from kube.runtime.client import Selection, by_name
 from kubectl import output
 from kubectl.errors import UserError
-from kubectl.garden.obstacles import plugin_command
+from kubectl.garden.why.finding import about_it, one_line, plugin_command
 from kubectl.session import Session
 from kubectl.style import counted, shortened
 
@@ -59,14 +59,14 @@ def operation_ended(shoot: Object | None) -> Progress:
         return Progress(f"waits for the gardenlet of Seed {where[-1]}" if where else "waits for a Seed")
     if state == FAILED:
         errors = last_errors(shoot) or [{"description": last.get("description")}]
-        why = "; ".join(_one_line(each.get("description")) for each in errors)
+        why = "; ".join(one_line(each.get("description")) for each in errors)
         return Progress(f"{kind} failed: {shortened(why, _WIDTH)}", hopeless=True)
     message = f"{kind} {state}, {integer(last.get('progress'))} %"
     if state == SUCCEEDED:
         if kind == MIGRATE or len(seeds_of(shoot)) > 1:
             return Progress(f"{message}; continues on Seed {text(spec(shoot).get('seedName'))}")
         return Progress(message, reached=True)
-    details = shortened(_one_line(last.get("description")), _WIDTH)
+    details = shortened(one_line(last.get("description")), _WIDTH)
     return Progress(f"{message}: {details}" if details else message)
 
 
@@ -103,7 +103,7 @@ def has_condition(kind: str, status: str) -> Goal:
         message = f"{kind} is {text(found.get('status'))}"
         if found.get("status") == status:
             return Progress(message, reached=True)
-        return Progress(f"{message}: {shortened(_one_line(found.get('message')), _WIDTH)}".rstrip(": "))
+        return Progress(f"{message}: {shortened(one_line(found.get('message')), _WIDTH)}".rstrip(": "))
 
     return goal
 
@@ -126,10 +126,6 @@ def goal_of(given: str) -> Goal:
     if given not in _GOALS:
         raise UserError(f"{given!r} is nothing to wait for", hint=f"wait for one of: {', '.join(NAMES)}")
     return _GOALS[given]
-
-
-def _one_line(value: object) -> str:
-    return " ".join(text(value).split())
 
 
 # --- the wait
@@ -195,7 +191,7 @@ class _Waited:
             if found.hopeless:
                 output.failed(f"Shoot {own}: {found.text}")
                 if shoot is not None:
-                    output.begin(f"kubectl gardener why shoot {own.name} -n {own.namespace}")
+                    output.begin(about_it(SHOOTS, own))
             else:
                 output.done(f"Shoot {own}: {found.text}")
             if self._total > _SHOWN and self._left:

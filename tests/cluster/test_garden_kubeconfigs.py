@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shlex
 import shutil
 import stat
@@ -16,7 +15,6 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gardener.api.garden import CORE_GROUP, INTERNAL_SECRETS, MANAGED_SEEDS, SHOOTS
-from kit.deployments import kubectl
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
@@ -187,10 +185,10 @@ def test_a_shoot_that_sleeps_is_reported_with_the_command_that_wakes_it(place: S
     assert "the Shoot goes to sleep now" in run(place, "s").stderr
     place.patch(SHOOTS, "s", {"status": {"hibernated": True}}, status=True)
     asleep = run(place, "s")
-    assert "the Shoot is hibernated: its API server does not run; wake it up: kubectl patch shoot s" in asleep.stderr
+    remedy = f"wake it up: kubectl gardener wake s -n {place.namespace}"
+    assert f"the Shoot is hibernated: its API server does not run; {remedy}\n" in asleep.stderr
     assert asleep.exit_code == 0
-    (command,) = re.findall("wake it up: kubectl (.*)", asleep.stderr)
-    kubectl(place.garden.cluster.kubeconfig, *shlex.split(command))
+    place.patch(SHOOTS, "s", {"spec": {"hibernation": {"enabled": False}}})
     place.patch(SHOOTS, "s", {"status": {"hibernated": False}}, status=True)
     assert "wake it up" not in run(place, "s").stderr
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from gardener.api.garden import (
     SHOOTS,
 )
 from gardener.garden.seeds import LEASE_NAMESPACE
-from kit.deployments import kubectl
 from kit.eventually import eventually
 from kit.garden import CONFIRMED, Garden
 from kit.garden_objects import garden_object
@@ -94,16 +92,6 @@ def test_a_shoot_shows_what_comes(garden: Garden, place: ShootPlace) -> None:
     assert has(lines, "next expiration", "by a Quota of 30 days", "→ for a day more: kubectl annotate shoot s")
     again = why(garden, "shoots/s", "-n", place.namespace)
     assert list(map(stable, again)) == list(map(stable, lines))
-
-
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
-def test_the_command_that_wakes_a_shoot_works(garden: Garden, place: ShootPlace) -> None:
-    place.shoot("s", hibernation={"enabled": True})
-    place.patch(SHOOTS, "s", {"status": {"hibernated": True}}, status=True)
-    lines = why(garden, "shoot", "s", "-n", place.namespace)
-    (printed,) = (line.partition("wake it up: kubectl ")[2] for line in lines if "wake it up: kubectl " in line)
-    kubectl(garden.cluster.kubeconfig, *shlex.split(printed))
-    assert place.get(SHOOTS, "s")["spec"]["hibernation"] == {"enabled": False}
 
 
 def limited_shoot(place: ShootPlace) -> None:

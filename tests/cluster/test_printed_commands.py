@@ -93,13 +93,13 @@ RUN: Mapping[str, Sequence[str]] = {
         "kubectl gardener wake s -n garden-dev",
     ],
     "kubectl gardener why project {project}": ["kubectl gardener why project thing"],
-    "kubectl gardener why shoot {name} -n {namespace}": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why shoot NAME -n NAMESPACE": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why {MANAGED_SEEDS} {replica}": ["kubectl gardener why managedseed thing -n garden"],
     "kubectl gardener why {SEEDS} {Key}": ["kubectl gardener why seed thing"],
     "kubectl gardener why {SEEDS} {seed}": ["kubectl gardener why seed thing"],
     "kubectl gardener why {SHOOTS} {first}": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why {SHOOTS} {key}": ["kubectl gardener why shoot s -n garden-dev --seed-kubeconfig $KUBECONFIG"],
+    "kubectl gardener why {SHOOTS} {own}": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why {SHOOTS} {replica}": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why {SHOOTS} {}": ["kubectl gardener why shoot s -n garden-dev"],
     "kubectl gardener why {resource} {own}": ["kubectl gardener why shoot s -n garden-dev"],
@@ -112,9 +112,6 @@ RUN: Mapping[str, Sequence[str]] = {
     "kubectl get {plural}{where}": ["kubectl get shoots -n garden-dev", "kubectl get seeds"],
     "kubectl get {plural}{}": ["kubectl get shoots -A", "kubectl get seeds"],
     "kubectl mss status {name} -n {namespace}": ["kubectl mss status thing -n garden-dev || test $? = 1"],
-    "kubectl patch {SHOOTS} {key} --type=merge -p '{patch}'": [
-        f"kubectl patch shoot s -n garden-dev --type=merge -p '{_PATCH}'"
-    ],
     # kubectl mr, and conditions
     "kubectl api-resources": ["kubectl api-resources"],
     "kubectl apply --server-side -f {DEFINITION}": [

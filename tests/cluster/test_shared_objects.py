@@ -33,6 +33,7 @@ async def test_it_is_made_once_and_only_what_it_lacks_is_written(world: World, c
 async def test_a_changed_file_of_a_shoot_is_noticed(
     world: World, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Other changes of the object are not."""
     monkeypatch.setattr(responsibility, "_FILES_SECONDS", 0.05)
     policy = {"auditPolicy": {"configMapRef": {"name": "policy"}}}
     server: Object = {"auditConfig": policy}
@@ -44,6 +45,9 @@ async def test_a_changed_file_of_a_shoot_is_noticed(
     for change in ("created", "changed", "deleted"):
         noticed = asyncio.create_task(responsibility.files_changed(client, shoot))
         await asyncio.sleep(0.3)
+        if change != "created":
+            await world.patch("ConfigMap", "policy", {"metadata": {"annotations": {"before": change}}})
+            await asyncio.sleep(0.3)
         assert not noticed.done(), change
         match change:
             case "created":

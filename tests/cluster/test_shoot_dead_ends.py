@@ -171,6 +171,22 @@ async def test_a_move_that_an_extension_does_not_complete_is_taken_back_in_place
     await ends.goes(name)
 
 
+async def test_a_repeated_move_that_had_deleted_objects_is_completed_before_it_is_taken_back(ends: Ends) -> None:
+    name = await ends.created()
+    seed, technical_id = ends.place.cluster.api, ends.place.technical_id(name)
+    namespace, extension = NAMESPACES.path(name=technical_id), EXTENSIONS.path(namespace=technical_id, name="local")
+    before = seed.patch(namespace, {"metadata": {"annotations": {keys.SHOOT_LEAVING: "objects"}}})
+    seed.patch(extension, {"spec": {"providerConfig": {"simulate": {"errorText": "no", "times": 99}}}})
+    await ends.moves(name, 1)
+    await ends.reaches(name, "Migrate", "Error", "Failed")
+    assert annotations(seed.get(namespace))[keys.SHOOT_LEAVING] == "objects"
+    seed.patch(extension, {"spec": {"providerConfig": None}})
+    await ends.moves(name, 0)
+    await ends.reaches(name, "Restore", "Succeeded")
+    assert uid(seed.get(namespace)) != uid(before)
+    await ends.goes(name)
+
+
 @pytest.mark.parametrize(("state", "requested"), [("Error", "reconcile"), ("Failed", "retry")])
 async def test_a_move_that_changed_nothing_is_taken_back_without_a_restoration(
     ends: Ends, state: str, requested: str

@@ -43,7 +43,7 @@ async def finish(access: GardenAccess, garden: Client) -> None:
 
 
 async def _when_permitted(pace: Pace, remove: Callable[[], Awaitable[None]]) -> None:
-    """Repeat while forbidden: without authorizer, the controller manager grants the rights of a new Seed a moment later."""
+    """Repeat while forbidden: without authorizer, the controller manager grants rights of a new Seed a moment later."""
     for _ in range(_ATTEMPTS):
         with suppress(Forbidden):
             await pace.patiently("remove the bootstrap credentials", remove)

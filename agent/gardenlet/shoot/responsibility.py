@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from gardener import operations
 from gardener.garden.shoots import is_confined, is_on, operation_of
 from gardener.tenant_files.references import references
-from kube.errors import KubeError, NotFound
-from kube.objects import Key, Object, is_deleting, key, resource_version, spec, uid
+from kube.errors import KubeError
+from kube.objects import Key, Object, is_deleting, key, spec, uid
 from kube.paths import mapping_at
 from kube.resources import Resource
 from kube.runtime.cache import Change, Store
-from kube.runtime.client import Client, Form
+from kube.runtime.client import Client
 from kube.runtime.status import Overtaken
 
 T = TypeVar("T")
@@ -51,26 +51,27 @@ def _has_other_settings(shoot: Object, operated: Object) -> bool:
 
 
 async def files_changed(garden: Client, shoot: Object) -> None:
-    """Return when a ConfigMap or Secret with a file for the API server has changed; else wait for ever."""
+    """Return when the data of a ConfigMap or Secret with a file for the API server have changed; else wait for ever.
+
+    Other controllers write their finalizers and annotations, which are no reason to begin again.
+    """
     server = mapping_at(spec(shoot), "kubernetes", "kubeAPIServer")
     places = [(each.purpose.resource, Key(key(shoot).namespace, each.name)) for each in references(server)]
     if not places or operation_of(shoot) not in _APPLYING:
         await asyncio.Event().wait()
-    before: list[int] | None = None
+    before: list[Object] | None = None
     while True:
         with suppress(KubeError):
-            now = [resource_version(await _metadata(garden, *each)) for each in places]
+            now = [await _data(garden, *each) for each in places]
             if before is not None and now != before:
                 return
             before = now
         await asyncio.sleep(_FILES_SECONDS)
 
 
-async def _metadata(garden: Client, resource: Resource, name: Key) -> Object:
-    try:
-        return await garden.get(resource, name, form=Form.METADATA)
-    except NotFound:
-        return {}
+async def _data(garden: Client, resource: Resource, name: Key) -> Object:
+    live = await garden.find(resource, name) or {}
+    return {field: live.get(field) for field in ("data", "binaryData")}
 
 
 async def while_on(

@@ -16,6 +16,7 @@ from kube.paths import at
 from kube.resources import Resource
 from kubectl.garden import overview
 from kubectl.garden.overview import Rank
+from kubectl.garden.why.finding import one_line
 from process.pages.paging import Page, page_of, paged, terms_of
 
 KINDS: Sequence[Resource] = (SHOOTS, SEEDS, MANAGED_RESOURCES)
@@ -81,7 +82,7 @@ def _of_shoot(shoot: Object) -> tuple[ResourceState, str]:
 def _of_seed(seed: Object) -> tuple[ResourceState, str]:
     last = last_operation(seed)
     progress = " ".join(filter(None, (text(last.get("type")), text(last.get("state")).lower())))
-    description = f"{progress}: {_one_line(last.get('description'))}" if last else ""
+    description = f"{progress}: {one_line(last.get('description'))}" if last else ""
     if last.get("state") in {FAILED, ERROR}:
         return ResourceState.FAILED, description
     if is_deleting(seed):
@@ -106,11 +107,7 @@ def _worst_condition(obj: Object) -> tuple[ResourceState, str]:
     if state is ResourceState.READY:
         return state, ""
     parts = (worst.get("type"), worst.get("reason"), worst.get("message"))
-    return state, ": ".join(filter(None, map(_one_line, parts)))
-
-
-def _one_line(value: object) -> str:
-    return " ".join(text(value).split())
+    return state, ": ".join(filter(None, map(one_line, parts)))
 
 
 # --- queries

@@ -14,6 +14,7 @@ from kube.resources import Resource
 from kubectl.kinds import plural
 
 _MOST_NAMED = 5
+_PLUGIN = "kubectl gardener"
 CONDITION = "condition"
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 OF_KUBERNETES = frozenset({_FOREGROUND, _ORPHAN})
@@ -119,6 +120,11 @@ def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
 def about_it(resource: Resource, own: Key) -> str:
     """Command that shows more about another object."""
     return command("gardener why", resource, own)
+
+
+def plugin_command(verb: str, own: Key) -> str:
+    """Command of this plugin for a Shoot."""
+    return f"{_PLUGIN} {verb} {own.name} -n {own.namespace}"
 
 
 # --- findings about an object of any kind

@@ -2,7 +2,6 @@
 active.
 """
 
-import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -17,7 +16,7 @@ from kube.clock import time_or_none
 from kube.objects import Key, Object, annotations, integer, is_deleting, is_truthy, key, metadata, spec, text, texts
 from kube.paths import at
 from kubectl.garden.why import seed as seeds
-from kubectl.garden.why.finding import Finding, Level, about_it, command, one_line, when
+from kubectl.garden.why.finding import Finding, Level, about_it, command, one_line, plugin_command, when
 
 _ERROR, _PROCESSING = "Error", "Processing"
 _MOST_ERRORS = 5
@@ -32,9 +31,8 @@ def commanded(shoot: Object, operation: str) -> str:
 
 def hibernates(shoot: Object, is_enabled: bool) -> str:
     """Command that hibernates a Shoot or wakes it."""
-    patch = json.dumps({"spec": {"hibernation": {"enabled": is_enabled}}})
-    # API servers support no strategic merge patch, the default of kubectl, for custom resources.
-    return command("patch", SHOOTS, key(shoot), "--type=merge", f"-p '{patch}'")
+    verb = "hibernate" if is_enabled else "wake"
+    return plugin_command(verb, key(shoot))
 
 
 def seed_name(shoot: Object) -> str:

@@ -25,6 +25,10 @@ def _short(patch: list[Object]) -> list[tuple[object, ...]]:
         ({"spec": {"x": None}}, [("test", "/spec/x", {"y": 1}), ("remove", "/spec/x")]),
         ({"new": {"a": 1}}, [("test", "/new", None), ("add", "/new", {"a": 1})]),
         (
+            {"new": {"a": {"b": None, "c": [None]}, "d": None}},
+            [("test", "/new", None), ("add", "/new", {"a": {"c": [None]}})],
+        ),
+        (
             {"metadata": {"annotations": {"a/b": None, "e": "3"}}},
             [
                 ("test", "/metadata/annotations/a~1b", "1"),

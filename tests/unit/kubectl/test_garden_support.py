@@ -41,6 +41,7 @@ def test_only_known_fields_are_kept(field: tuple[str, str], value: Any, left: An
         ("https://me:abc@example.com", "https://[redacted]@example.com"),
         (f"value {'YWJj0GVm' * 8}==", "value [redacted]"),
         (f"Etcd shoot--dev--rose/{'long-name-1-' * 5}x", f"Etcd shoot--dev--rose/{'long-name-1-' * 5}x"),
+        (f"{'word ' * 396}{'YWJj0GVm' * 8}", f"{'word ' * 396}[redacted]"),
         ("word " * 600, f"{'word ' * 400}… (1000 characters more)"),
     ],
 )

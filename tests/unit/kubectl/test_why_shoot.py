@@ -445,10 +445,6 @@ def test_sleep(hibernation: Object, text: str) -> None:
     assert found.text.startswith(text)
 
 
-PATCH = "kubectl patch shoot s -n n --type=merge -p"
-ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
-
-
 @pytest.mark.parametrize(
     ("hibernation", "status", "text", "remedy"),
     [
@@ -474,7 +470,7 @@ ASLEEP = '{"spec": {"hibernation": {"enabled": true}}}'
             {"schedules": [{"start": "0 11 * * *"}]},
             {},
             "it had to go to sleep at 2026-01-10T11:00:00Z (60m ago) by its schedule, but did not",
-            f"see whether the controller manager runs, or do it: {PATCH} '{ASLEEP}'",
+            "see whether the controller manager runs, or do it: kubectl gardener hibernate s -n n",
         ),
     ],
 )

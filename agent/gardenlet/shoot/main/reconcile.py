@@ -145,7 +145,7 @@ class Reconciler:
             return await self._finalise(shoot)
         match self.timing.due(shoot, self.clock()):
             case Due.CLUSTER_ONLY:
-                return await self._follow(shoot)
+                return await self._follow(shoot, kind)
             case Due.LATER:
                 await self._show(shoot)
                 return self._later(shoot)
@@ -179,12 +179,10 @@ class Reconciler:
         delay = self.timing.next_delay(shoot, self.clock())
         return Done() if delay is None else RequeueAfter(delay)
 
-    async def _follow(self, shoot: Object) -> Result:
+    async def _follow(self, shoot: Object, kind: str) -> Result:
         """Refresh the Cluster object; the cache may still have the previous Seed."""
-        name = key(shoot)
-        project = await surroundings.project_of(self.garden.client, shoot)
-        around = await surroundings.read(self.garden.client, shoot, project=project, seed=self.seed_name)
-        live = await self.garden.client.find(SHOOTS, name)
+        around = await self._surroundings(shoot, kind, await self._project(shoot, kind))
+        live = await self.garden.client.find(SHOOTS, key(shoot))
         if live is not None and responsible_seed(live) == self.seed_name:
             await self._write_cluster(live, around)
         return Done()

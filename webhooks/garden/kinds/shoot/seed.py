@@ -39,7 +39,7 @@ _PROTECTED_FINALIZERS = (keys.GARDENER_FINALIZER, keys.REFERENCE_PROTECTION)
 _ZONES_OF_HA = 3
 
 
-def _is_bound_anew(write: Write) -> bool:
+def _is_newly_bound(write: Write) -> bool:
     return write.spec.get("seedName") not in {None, "", write.old_spec.get("seedName")} and not is_return(write)
 
 
@@ -56,7 +56,7 @@ def seed_errors(write: Write) -> Iterator[Finding]:
         return
     yield from exists(write.garden, SEED_NAME, SEEDS, name)
     seed = write.garden.get(SEEDS, name)
-    if seed is None or not _is_bound_anew(write):
+    if seed is None or not _is_newly_bound(write):
         return
     for reason in _reasons(write, seed):
         yield Denial(reason, SEED_NAME)
@@ -98,7 +98,7 @@ def _matches(selector: Object, seed: Object) -> bool:
 
 def capacity(write: Write) -> Iterator[Limit]:
     """The Seed has room for one more Shoot. Those that leave it are still on it."""
-    if not _is_bound_anew(write):
+    if not _is_newly_bound(write):
         return
     name = text(write.spec.get("seedName"))
     seed = write.garden.get(SEEDS, name)
@@ -118,7 +118,7 @@ def capacity(write: Write) -> Iterator[Limit]:
 
 
 def binding_right(write: Write) -> Iterator[Right]:
-    """Rule for `rights`: setting the Seed needs the right to update `shoots/binding`, which no server serves."""
+    """Rule for `rights`: setting the Seed needs the right to update `shoots/binding`, at whatever path."""
     if write.spec.get("seedName") != write.old_spec.get("seedName"):
         yield Right(
             verb="update",

@@ -1,1 +1,1 @@
-"""Tasks of the flows, by area; they are independent of their order."""
+"""Tasks and units of the flows, by area, with the IDs of the tasks before them."""

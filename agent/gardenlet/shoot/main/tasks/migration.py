@@ -182,7 +182,10 @@ async def migrate_extensions(operation: ShootOperation) -> None:
     Raises:
         ExtensionError: the extension failed, or did not finish in time.
     """
-    await operation.record_leaving(Progress.EXTENSIONS.value)
+    if (
+        await progress_of(operation.seed, operation.shoot) is Progress.NOTHING
+    ):  # an earlier attempt may have got further
+        await operation.record_leaving(Progress.EXTENSIONS.value)
     await asyncio.gather(*(_migrate(operation, kind) for kind in _MOVED))
 
 
