@@ -1,6 +1,7 @@
 """Objects that others own as well: their labels and annotations, and changes of files that a Shoot names."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,21 @@ async def test_a_changed_file_of_a_shoot_is_noticed(
 ) -> None:
     """Other changes of the object are not."""
     monkeypatch.setattr(responsibility, "_FILES_SECONDS", 0.05)
+    read, reads = responsibility._data, 0
+
+    async def counted(*place: Any) -> Object:
+        nonlocal reads
+        found = await read(*place)
+        reads += 1
+        return found
+
+    async def read_again() -> None:
+        """Wait for a read that began after this call."""
+        before = reads
+        while reads < before + 2:
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(responsibility, "_data", counted)
     policy = {"auditPolicy": {"configMapRef": {"name": "policy"}}}
     server: Object = {"auditConfig": policy}
     shoot: Object = {
@@ -44,10 +60,10 @@ async def test_a_changed_file_of_a_shoot_is_noticed(
     }
     for change in ("created", "changed", "deleted"):
         noticed = asyncio.create_task(responsibility.files_changed(client, shoot))
-        await asyncio.sleep(0.3)
+        await read_again()
         if change != "created":
             await world.patch("ConfigMap", "policy", {"metadata": {"annotations": {"before": change}}})
-            await asyncio.sleep(0.3)
+            await read_again()
         assert not noticed.done(), change
         match change:
             case "created":
