@@ -60,6 +60,7 @@ class FrontProxy:
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
+        self._turns = http2.Turns()
         self._logged_at: dict[str, float] = {}
         self._log = get_logger("front-proxy")
 
@@ -163,7 +164,7 @@ class FrontProxy:
 
         dial = partial(self._upstream.dial, trusted=identity is not None)
         if client.writer.get_extra_info("ssl_object").selected_alpn_protocol() == http2.PROTOCOL:
-            await http2.relay(client, partial(dial, http2.PROTOCOL), changed=block)
+            await http2.relay(client, partial(dial, http2.PROTOCOL), changed=block, turns=self._turns)
         else:
             await http1.relay(client, partial(dial, http1.PROTOCOL), changed=head)
 
