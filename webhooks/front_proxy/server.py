@@ -147,7 +147,7 @@ class FrontProxy:
         published = self._proxies.published
         identity = self._identity(client.writer, published)
         address = client.writer.get_extra_info("peername")
-        change = Change(headers=_headers(published), identity=identity, address=str(address[0] if address else ""))
+        change = Change(headers=headers_of(published), identity=identity, address=str(address[0] if address else ""))
 
         def demand_current() -> None:
             replaced = self._proxies.published.users != published.users
@@ -215,8 +215,8 @@ class _Protocol(asyncio.StreamReaderProtocol):
             self._relay.cancel()
 
 
-def _headers(published: Published) -> Headers:
-    names = {name.lower().encode() for name in (*published.user, *published.groups)}
+def headers_of(published: Published) -> Headers:
+    names = {name.lower().encode() for name in (*published.user, *published.groups, *published.uid)}
     return Headers(
         user=next(iter(published.user), ""),
         groups=next(iter(published.groups), ""),

@@ -9,6 +9,7 @@ import pytest
 
 from localprocesses.pki import Authority
 from webhooks.admission import User
+from webhooks.front_proxy.server import headers_of
 from webhooks.tls import CERTIFICATE, KEY, ServingCertificate
 from webhooks.tokens.front_proxies import Published, parse, user_of
 
@@ -64,6 +65,14 @@ def test_other_headers_are_used_if_the_api_server_says_so() -> None:
     published = Published(user=("X-Who", "X-Remote-User"))
     assert user_of([("X-Remote-User", "b")], published) == User("b")
     assert user_of([("X-Remote-User", "b"), ("X-Who", "a")], published) == User("a")
+    named = [("X-Remote-User", "b"), ("X-Remote-Uid", "1"), ("X-Uid", "2")]
+    assert user_of(named, parse({**DATA, "requestheader-uid-headers": '["X-Uid"]'})) == User("b", uid="2")
+
+
+def test_clients_of_the_front_proxy_may_send_none_of_these_headers() -> None:
+    headers = headers_of(parse({**DATA, "requestheader-uid-headers": '["X-Uid"]'}))
+    assert all(map(headers.are_untrusted, (b"X-Uid", b"x-remote-user", b"X-Remote-Extra-A")))
+    assert not headers.are_untrusted(b"impersonate-user")
 
 
 class Authorities:
