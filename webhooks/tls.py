@@ -9,6 +9,7 @@ import asyncio
 import os
 import ssl
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,15 +89,23 @@ class ServingCertificate:
         self._tried: tuple[bytes, bytes, bytes] | None = None
         self._problem = ""
         self._current: ssl.SSLContext | None = None
+        self._authorities: bytes = b""
+        self._authorities_since = 0
+        """Unix time; older sessions were established with other authorities."""
         self._log = get_logger("certwatcher")
         self.context = self._new_context()
         """Context for the server: gives every new connection the current pair."""
         self.context.sni_callback = self._choose
 
-    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
         # OpenSSL calls this also for clients that send no server name.
         if self._current is not None:
             connection.context = self._current
+        # Sessions of TLS 1.2 outlive contexts, and skip the verification of the client's certificate.
+        session = connection.session if connection.session_reused else None
+        if session is not None and session.time <= self._authorities_since:
+            return ssl.ALERT_DESCRIPTION_CERTIFICATE_UNKNOWN
+        return None
 
     async def start(self) -> None:
         """Wait for a usable pair.
@@ -134,6 +143,8 @@ class ServingCertificate:
                 if self._clients is not None and clients:
                     _trust(current, clients, str(self._clients))
                 self._current = current
+                if clients != self._authorities:
+                    self._authorities, self._authorities_since = clients, int(time.time())
                 self._problem = ""
                 self._note_expiry(certificate)
                 self._log.info("Updated current TLS certificate", directory=str(self._directory))

@@ -174,9 +174,11 @@ FLOWS: Allowed = {"running": _FLOW, "last": _FLOW}
 FINDING: Allowed = dict.fromkeys(("level", "about", "message", "remedy", "time"), True)
 
 _ASSIGNED = re.compile(
-    r"(?i)((?:passw(?:or)?d|passphrase|token|secret|credentials?|key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',;]+"
+    r"(?i)((?:passw(?:or)?d|passphrase|token|secret|credentials?|key|signature|[?&]sig)\\*[\"']?\s*[=:]\s*\\*[\"']?)"
+    r"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;&\\]+)"
+    r"|(authorization\W{1,6}basic\s+)[\w+/=-]+"
 )
-"""Value after a name that is that of a credential."""
+"""Value after a name that is that of a credential; text in quotes, or a word. JSON in a text has backslashes."""
 _ENCODED = re.compile(r"(?<![\w/+])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[A-Za-z0-9+/_-]{40,}={0,2}")
 """Long word of capital and small letters and digits: perhaps encoded data. Names of objects and digests are none."""
 
@@ -202,7 +204,9 @@ def reduced(value: Any, allowed: Any) -> Any:
 
 def safe_text(text: str) -> str:
     """Text without likely credentials, cut off if it is long."""
-    safe = _ENCODED.sub(REDACTED, _ASSIGNED.sub(rf"\1{REDACTED}", redact_text(text)))  # first: a part is not recognized
+    safe = _ENCODED.sub(
+        REDACTED, _ASSIGNED.sub(rf"\1\2{REDACTED}", redact_text(text))
+    )  # first: a part is not recognized
     return safe if len(safe) <= _LONGEST else f"{safe[:_LONGEST]}… ({len(safe) - _LONGEST} characters more)"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from webhooks.front_proxy.rules import http1 as rules
 from webhooks.front_proxy.rules.requests import Fields
-from webhooks.front_proxy.streams import Stream, TooLong, both, copy, copy_all
+from webhooks.front_proxy.streams import MOST, Stream, TooLong, both, copy, copy_all
 
 PROTOCOL = "http/1.1"
 _END = b"\r\n\r\n"
@@ -99,8 +99,12 @@ async def _copy_body(source: Stream, target: Stream, body: rules.Body) -> None:
                 raise rules.Malformed("a chunk is invalid")
             await target.send(_LINE)
         # API servers and their clients use no trailers.
-        while await source.until(_LINE) != _LINE:
-            pass
+        left = MOST
+        while (trailer := await source.until(_LINE)) != _LINE:
+            left -= len(trailer)
+            if left < 0:
+                raise TooLong
+            await asyncio.sleep(0)
         await target.send(b"0\r\n\r\n")
 
 

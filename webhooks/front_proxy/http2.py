@@ -18,19 +18,34 @@ _END_STREAM, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x4, 0x8, 0x20
 _PRIORITY_BYTES = 5
 _LARGEST_FRAME = 16_384
 """Size that every receiver accepts."""
+_LARGE_BLOCK = 8 << 10
+"""Size that requests with large tokens rarely exceed."""
 _FRAME_HEAD = 9
 _GREETING_SECONDS = 32.0
 
 Change = Callable[[Fields], Fields]
 
 
-async def relay(client: Stream, dial: Callable[[], Awaitable[Stream]], *, changed: Change) -> None:
+class Turns:
+    """Lets connections decode header blocks one after the other, which takes milliseconds, and the process do all else
+    in between. Large blocks, which take the longest, wait for each other only.
+    """
+
+    def __init__(self) -> None:
+        self._small, self._large = asyncio.Lock(), asyncio.Lock()
+
+    def for_block(self, block: bytes) -> asyncio.Lock:
+        return self._large if len(block) > _LARGE_BLOCK else self._small
+
+
+async def relay(client: Stream, dial: Callable[[], Awaitable[Stream]], *, changed: Change, turns: Turns) -> None:
     """Relay until one side closes its connection.
 
     Args:
         client: connection of the client.
         dial: opens the connection to the API server, once the client has sent its first bytes.
         changed: of the fields of a request, and of its trailers, which have no path.
+        turns: of all connections of the process.
 
     Raises:
         Malformed: the client violates the protocol; its connection has to be closed.
@@ -45,22 +60,23 @@ async def relay(client: Stream, dial: Callable[[], Awaitable[Stream]], *, change
     upstream = await dial()
     try:
         await upstream.send(preface)
-        sending = asyncio.create_task(_send(client, upstream, changed))
+        sending = asyncio.create_task(_send(client, upstream, changed, turns))
         await both(sending, asyncio.create_task(copy_all(upstream, client)))
     finally:
         upstream.close()
 
 
-async def _send(client: Stream, upstream: Stream, changed: Change) -> None:
+async def _send(client: Stream, upstream: Stream, changed: Change, turns: Turns) -> None:
     decoder = Decoder()
     while True:
         head = await client.exactly(_FRAME_HEAD)
         length, kind = int.from_bytes(head[:3]), head[3]
         if kind == _HEADERS:
-            fields = changed(decoder.decode(await _block(client, head)))
-            await upstream.send(_frames(head[5:], encode(fields), ends_stream=head[4] & _END_STREAM))
-            # Decoding takes time; other connections of this process come first.
-            await asyncio.sleep(0)
+            block = await _block(client, head)
+            async with turns.for_block(block):
+                encoded = encode(changed(decoder.decode(block)))
+                await asyncio.sleep(0)
+            await upstream.send(_frames(head[5:], encoded, ends_stream=head[4] & _END_STREAM))
         elif kind in {_CONTINUATION, _PUSH_PROMISE}:
             raise Malformed("a frame is out of place")
         else:

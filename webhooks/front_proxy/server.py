@@ -26,7 +26,7 @@ from webhooks.tls import CertificateError
 from webhooks.tokens.front_proxies import FrontProxies, Published
 
 PROTOCOLS = (http2.PROTOCOL, http1.PROTOCOL)
-_MAX_CONNECTIONS = 512
+_MAX_CONNECTIONS = 256
 _LOG_SECONDS = 60.0
 
 
@@ -60,6 +60,7 @@ class FrontProxy:
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
+        self._turns = http2.Turns()
         self._logged_at: dict[str, float] = {}
         self._log = get_logger("front-proxy")
 
@@ -146,7 +147,7 @@ class FrontProxy:
         published = self._proxies.published
         identity = self._identity(client.writer, published)
         address = client.writer.get_extra_info("peername")
-        change = Change(headers=_headers(published), identity=identity, address=str(address[0] if address else ""))
+        change = Change(headers=headers_of(published), identity=identity, address=str(address[0] if address else ""))
 
         def demand_current() -> None:
             replaced = self._proxies.published.users != published.users
@@ -163,7 +164,7 @@ class FrontProxy:
 
         dial = partial(self._upstream.dial, trusted=identity is not None)
         if client.writer.get_extra_info("ssl_object").selected_alpn_protocol() == http2.PROTOCOL:
-            await http2.relay(client, partial(dial, http2.PROTOCOL), changed=block)
+            await http2.relay(client, partial(dial, http2.PROTOCOL), changed=block, turns=self._turns)
         else:
             await http1.relay(client, partial(dial, http1.PROTOCOL), changed=head)
 
@@ -214,8 +215,8 @@ class _Protocol(asyncio.StreamReaderProtocol):
             self._relay.cancel()
 
 
-def _headers(published: Published) -> Headers:
-    names = {name.lower().encode() for name in (*published.user, *published.groups)}
+def headers_of(published: Published) -> Headers:
+    names = {name.lower().encode() for name in (*published.user, *published.groups, *published.uid)}
     return Headers(
         user=next(iter(published.user), ""),
         groups=next(iter(published.groups), ""),

@@ -17,8 +17,10 @@ class Stream:
     writer: asyncio.StreamWriter
 
     async def send(self, data: bytes) -> None:
+        """Send, and let other connections continue: as long as buffers have data and room, nothing else would."""
         self.writer.write(data)
         await self.writer.drain()
+        await asyncio.sleep(0)
 
     async def exactly(self, size: int) -> bytes:
         try:

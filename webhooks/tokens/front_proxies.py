@@ -29,7 +29,9 @@ _NAMES = "requestheader-allowed-names"
 _USER = "requestheader-username-headers"
 _GROUPS = "requestheader-group-headers"
 _EXTRA = "requestheader-extra-headers-prefix"
+_UIDS = "requestheader-uid-headers"
 _UID = "X-Remote-Uid"
+"""Header of API servers that publish none."""
 _LOOK_EVERY_SECONDS = 60.0
 _AGAIN_AFTER_SECONDS = 5.0
 
@@ -46,6 +48,7 @@ class Published:
     user: tuple[str, ...] = ()
     """Names of headers, like the following ones."""
     groups: tuple[str, ...] = ()
+    uid: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     """Prefixes of names."""
 
@@ -57,6 +60,7 @@ def parse(data: Mapping[str, object]) -> Published:
         clients=Clients(_listed(data.get(_NAMES))),
         user=_listed(data.get(_USER)),
         groups=_listed(data.get(_GROUPS)),
+        uid=_listed(data.get(_UIDS)) or (_UID,),
         extra=_listed(data.get(_EXTRA)),
     )
 
@@ -83,7 +87,8 @@ def user_of(headers: Iterable[tuple[str, str]], published: Published) -> User | 
         for header, values in by_name.items()
         if header.startswith(prefix)
     }
-    return User(name=name, groups=tuple(groups), uid=next(iter(by_name.get(_UID.lower(), ())), ""), extra=extra)
+    uid = next((found[0] for header in published.uid if (found := by_name.get(header.lower())) and found[0]), "")
+    return User(name=name, groups=tuple(groups), uid=uid, extra=extra)
 
 
 class FrontProxies:

@@ -155,7 +155,12 @@ def _directory() -> Path:
     """Directory of the user's alone. Raises UserError: another user made it."""
     parent = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(parent, _CONTEXT) if parent else Path(tempfile.gettempdir(), f"{_CONTEXT}-{os.getuid()}")
-    path.mkdir(mode=0o700, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} can't be created: {error.strerror}", hint="set XDG_RUNTIME_DIR to a directory of yours"
+        ) from error
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise UserError(f"{path} is not a directory of yours alone", hint="remove it, or set its mode to 0700")

@@ -62,10 +62,11 @@ class _Look(NamedTuple):
 
 
 _OBJECT = re.compile(
-    r"""(?=(?P<kind>\w+)).*?(?:ManagedResource\ |["'(])(?:(?P<namespace>[a-z0-9-]+)/)?(?P<name>[a-z0-9.:-]+)""",
+    r"""(?=(?P<kind>\w+)).*?(?:ManagedResource\ |["'(])(?:(?P<namespace>[a-z0-9][a-z0-9-]*)/)?
+    (?P<name>[a-z0-9][a-z0-9.:-]*)""",
     re.DOTALL | re.VERBOSE,
 )
-"""The object that a message names. Nothing else of a message gets into a command."""
+"""The object that a message names, which is no option. Nothing else of a message gets into a command."""
 _DESCRIBE = "in the seed: kubectl describe {kind} {name} -n {seed}"
 _MANAGED = "in the seed: kubectl mr describe {name} -n {seed}"
 _LOOKS = (

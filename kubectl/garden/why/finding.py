@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from shlex import quote
 from typing import Any
 
 from gardener.conditions import IN_PROGRESS
@@ -111,10 +112,11 @@ def one_line(value: object) -> str:
 
 def command(verb: str, resource: Resource, own: Key, *more: str) -> str:
     """Command of kubectl for an object."""
-    where = ("-n", own.namespace) if own.namespace else ()
+    # Names in references and reports may be any text.
+    name, where = quote(own.name), ("-n", quote(own.namespace)) if own.namespace else ()
     # Another value may be there already.
     overwrites = ("--overwrite",) if verb == "annotate" else ()
-    return " ".join(("kubectl", verb, resource.kind.lower(), own.name, *where, *overwrites, *more))
+    return " ".join(("kubectl", verb, resource.kind.lower(), name, *where, *overwrites, *more))
 
 
 def about_it(resource: Resource, own: Key) -> str:

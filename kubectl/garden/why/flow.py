@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from shlex import quote
 
 from gardener import error_codes
 from gardener.api.druid import ETCDS
@@ -89,4 +90,5 @@ def remedy(awaited: Awaited) -> str:
         pattern = _OF_ENTRY
     else:
         pattern = f"in the seed, {_SEE.get(kind) or (_OF_EXTENSION if kind in _EXTENSIONS else _OTHER)}"
-    return pattern.format(kind=kind.lower(), name=name.name, namespace=name.namespace)
+    # The report is that of a gardenlet, which may name anything.
+    return pattern.format(kind=quote(kind.lower()), name=quote(name.name), namespace=quote(name.namespace))

@@ -32,6 +32,12 @@ RESTORED = "it is restored automatically; if the problem persists, contact the o
         ),
         (
             types.CONTROL_PLANE_HEALTHY,
+            "DeploymentUnhealthy",
+            'Deployment "--all" is unhealthy: it is named like an option',
+            f"{RESTORED}in the seed: kubectl mr get -n {SEED}",
+        ),
+        (
+            types.CONTROL_PLANE_HEALTHY,
             "EtcdUnhealthy",
             'Etcd extension resource "etcd-main" is unhealthy: etcd "etcd-main" is not ready yet',
             f"{RESTORED}in the seed: kubectl describe etcd etcd-main -n {SEED}",

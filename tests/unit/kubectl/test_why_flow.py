@@ -94,6 +94,7 @@ def test_of_a_flow_that_has_succeeded_there_is_nothing_to_show() -> None:
             "in the seed, check whether its extension runs, and its status: kubectl describe dnsrecord d -n s",
         ),
         ("Thing", Key("s", "t"), "in the seed, see its status and Events: kubectl describe thing t -n s"),
+        ("A;b", Key("$(c)", "d|e"), "in the seed, see its status and Events: kubectl describe 'a;b' 'd|e' -n '$(c)'"),
     ],
 )
 def test_what_to_do_depends_on_the_kind(kind: str, key: Key, expected: str) -> None:

@@ -17,6 +17,7 @@ from gardener.api.garden import (
     MANAGED_SEEDS,
     NAMESPACED_CLOUD_PROFILES,
     QUOTAS,
+    SEEDS,
     SHOOTS,
 )
 from gardener.api.garden.definitions import DEFINITIONS
@@ -25,7 +26,7 @@ from kube.resources import SECRETS, Resource
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.why import other, project, protected, seed
-from kubectl.garden.why.finding import Finding, Level, Users, named, ordered
+from kubectl.garden.why.finding import Finding, Level, Users, about_it, named, ordered
 from kubectl.kinds import plural
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -438,3 +439,7 @@ def test_kinds_are_called_as_kubectl_calls_them() -> None:
     assert kinds.find("shoots.example.com") is None
     with pytest.raises(UserError, match="'pod'"):
         kinds.demand("pod")
+
+
+def test_a_name_in_a_command_is_one_word_of_the_shell() -> None:
+    assert about_it(SEEDS, Key("", "a; b")) == "kubectl gardener why seed 'a; b'"

@@ -1,11 +1,18 @@
 """Heads of HTTP/1.1 and header blocks of HTTP/2, as the front proxy reads them."""
 
+import asyncio
+import socket
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.http2 import frame
+from webhooks.front_proxy import http1 as relay1
+from webhooks.front_proxy import http2 as relay2
 from webhooks.front_proxy.rules import hpack, http1
 from webhooks.front_proxy.rules.http1 import Body, chunk_size, head_of, request, response
+from webhooks.front_proxy.streams import MOST, Stream
 
 
 def head(*lines: bytes) -> bytes:
@@ -39,6 +46,7 @@ def test_the_length_of_a_body_is_stated(fields: tuple[bytes, ...], body: Body) -
         (b"GET /a HTTP/1.1", b"A: b\rc"),
         (b"GET /a HTTP/1.1", b"A: b\x00"),
         (b"GET /a HTTP/1.1", b": b"),
+        (b"GET /a HTTP/1.1", *(b"A: b",) * 513),
         (b"POST /a HTTP/1.1", b"Content-Length: 1", b"Content-Length: 1"),
         (b"POST /a HTTP/1.1", b"Content-Length: +1"),
         (b"POST /a HTTP/1.1", b"Content-Length: 1", b"Transfer-Encoding: chunked"),
@@ -135,9 +143,64 @@ def test_any_bytes_are_fields_or_malformed(block: bytes) -> None:
         b"\x00\x81\xfe\x00",
         b"\x00\x84\xff\xff\xff\xff\x00",
         b"\x40\x01a\x7f\x81\x1e" + b"b" * 4000 + b"\xbe" * 10_000,
+        b"\x90" * 513,
+        b"\x20" * 3,
+        b"\x90\x20",
     ],
-    ids=["index 0", "no entry", "no name", "short", "table", "integer", "padding", "end", "bomb"],
+    ids=[
+        *("index 0", "no entry", "no name", "short", "table", "integer", "padding", "end", "bomb"),
+        *("many fields", "many sizes", "late size"),
+    ],
 )
 def test_an_invalid_block_is_malformed(block: bytes) -> None:
     with pytest.raises(hpack.Malformed):
         hpack.Decoder().decode(block)
+
+
+CHUNKED = head(b"POST / HTTP/1.1", b"Transfer-Encoding: chunked")
+MANY = 2_000
+
+
+@pytest.mark.parametrize(
+    ("protocol", "sent"),
+    [
+        (relay2.PROTOCOL, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(0x20, 0, 0, b"") * MANY),
+        (relay1.PROTOCOL, CHUNKED + b"1\r\nx\r\n" * MANY),
+        (relay1.PROTOCOL, CHUNKED + b"0\r\n" + b"a\r\n" * MANY),
+    ],
+    ids=["frames", "chunks", "trailers"],
+)
+async def test_other_connections_go_on_during_many_small_parts(protocol: str, sent: bytes) -> None:
+    """All of them are in the buffer of the connection, so that no reading waits."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    ours, theirs = socket.socketpair()
+    with theirs:
+        reader, writer = await asyncio.open_connection(sock=ours)
+        upstream = Stream(reader, writer)
+        received = asyncio.StreamReader(limit=MOST)
+        received.feed_data(sent)
+        received.feed_eof()
+
+        async def dial() -> Stream:
+            return upstream
+
+        client = Stream(received, writer)
+        going_on = asyncio.create_task(others())
+        if protocol == relay2.PROTOCOL:
+            relayed = relay2.relay(client, dial, changed=list, turns=relay2.Turns())
+        else:
+            relayed = relay1.relay(client, dial, changed=lambda _, target, fields: (target, fields))
+        relaying = asyncio.create_task(relayed)
+        while not received.at_eof():
+            await asyncio.sleep(0)
+        for task in (relaying, going_on):
+            task.cancel()
+        await asyncio.gather(relaying, going_on, return_exceptions=True)
+    assert turns >= MANY

@@ -6,12 +6,14 @@ All is bounded: one byte of a block may refer to an entry of 4 KiB.
 from collections import deque
 from functools import cache
 
-from webhooks.front_proxy.rules.requests import Fields
+from webhooks.front_proxy.rules.requests import MOST_FIELDS, Fields
 
 MOST_DECODED = 256 << 10
 """Maximum size of the fields of a block, 32 bytes added for each."""
 _TABLE = 4096
 """Default size of the table, which Go's servers do not change."""
+_UPDATES = 2
+"""Maximum changes of this size, which a block begins with."""
 _ENTRY = 32
 _LONGEST_INTEGER = 4
 """Bytes after the first."""
@@ -63,13 +65,14 @@ class Decoder:
             Malformed: it is invalid, or its fields are too large.
         """
         fields: Fields = []
-        at, left = 0, MOST_DECODED
+        at, left, updates = 0, MOST_DECODED, 0
         while at < len(block):
             first = block[at]
             if first & 0xE0 == 0x20:
                 most, at = _integer(block, at, 5)
-                if most > _TABLE:
-                    raise Malformed("the table of headers is too large")
+                updates += 1
+                if most > _TABLE or fields or updates > _UPDATES:
+                    raise Malformed("the table of headers is too large, or its size changes too often")
                 self._most = most
                 self._shrink(0)
                 continue
@@ -79,7 +82,7 @@ class Decoder:
             else:
                 field, at = self._literal(block, at, adds=bool(first & 0x40))
             left -= len(field[0]) + len(field[1]) + _ENTRY
-            if left < 0:
+            if left < 0 or len(fields) == MOST_FIELDS:
                 raise Malformed("the headers are too large")
             fields.append(field)
         return fields

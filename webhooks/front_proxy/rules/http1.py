@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from webhooks.front_proxy.rules.requests import Fields
+from webhooks.front_proxy.rules.requests import MOST_FIELDS, Fields
 
 _REQUEST = re.compile(rb"([A-Z]{1,16}) (/[\x21-\x7e]*) HTTP/1\.1")
 _RESPONSE = re.compile(rb"HTTP/1\.1 ([1-5][0-9]{2})(?: [^\x00-\x08\x0a-\x1f\x7f]*)?")
@@ -101,6 +101,8 @@ def head_of(wanted: Request, *, target: str, fields: Fields) -> bytes:
 
 def _split(head: bytes) -> tuple[bytes, Fields]:
     line, *rest = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if len(rest) > MOST_FIELDS:
+        raise Malformed("there are too many headers")
     fields = [_FIELD.fullmatch(each) for each in rest]
     parsed = [(each[1], each[2].rstrip(b" \t")) for each in fields if each]
     if len(parsed) < len(fields):
