@@ -75,6 +75,8 @@ def test_the_command_says_what_to_do_if_there_is_no_flow_or_no_gardenlet(world: 
     assert "does it run" in _ask(world, "other", "--gardenlet", "http://127.0.0.1:1", code=1).output
     assert "is not a valid address of a gardenlet" in _ask(world, "other", "--gardenlet", "localhost:1", code=1).output
     assert "neither a Shoot nor a Seed" in _ask(world, "pod/x", code=1).output
+    assert "Shoot default/other not found" in _ask(world, "other", code=1).output
+    assert f"did you mean {world.place.name}?" in _ask(world, f"seed/{world.place.name}x", code=1).output
 
 
 def test_the_command_finds_the_leader_and_asks_through_the_api_server(world: FlowWorld) -> None:
