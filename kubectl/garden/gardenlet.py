@@ -43,6 +43,10 @@ _FORWARD = (
 _RUNS = "does it run, and is this where it serves its metrics?"
 
 
+class NoFlow(UserError):
+    """The gardenlet has not started a flow of the object since its own start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gardenlet:
     """Attributes: prefix: of all paths, for a proxy."""
@@ -51,9 +55,9 @@ class Gardenlet:
     prefix: str = ""
 
     async def flows(self, resource: Resource, own: Key) -> dict[str, Any]:
-        """Flows of an object. Raises UserError, KubeError."""
+        """Flows of an object. Raises NoFlow, UserError, KubeError."""
         hint = f"its leader remembers flows since its start; else: {about_it(resource, own)}"
-        unknown = UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
+        unknown = NoFlow(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, unknown=unknown, timeout=_FLOWS_SECONDS)
 
     async def differences(self, resource: Resource, own: Key) -> dict[str, Any]:
