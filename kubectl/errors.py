@@ -24,8 +24,12 @@ def not_found(kind: str, name: str, known: Iterable[str], *, where: str, remedy:
         where: prefix of each name.
         remedy: hint if no name is similar.
     """
+    return UserError(f"{kind} {where}{name} not found", hint=suggested(name, known, where=where) or remedy)
+
+
+def suggested(name: str, known: Iterable[str], *, where: str = "") -> str:
+    """Hint that names similar ones of the known names, with a prefix; empty if there are none."""
     from difflib import get_close_matches  # only here: few calls end so
 
     close = get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(where + found for found in close)}?" if close else remedy
-    return UserError(f"{kind} {where}{name} not found", hint=hint)
+    return f"did you mean {' or '.join(where + found for found in close)}?" if close else ""

@@ -5,7 +5,7 @@ async with gardenlet_of(session, url, SHOOTS, Key("garden-dev", "rose")) as gard
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import gethostname
@@ -19,7 +19,7 @@ from gardener.difference_reports import REFUSED
 from gardener.garden.domains import NAMESPACE
 from gardener.garden.seeds import LEASE_NAMESPACE, local_gardenlet_url
 from gardener.garden.shoots import responsible_seed
-from kube.errors import ApiError, Forbidden, KubeError, NoStatus, Unauthorized
+from kube.errors import ApiError, Forbidden, KubeError, NoStatus, TimedOut, Unauthorized
 from kube.objects import Key, Object, mapping, mappings, spec, text
 from kube.paths import at
 from kube.resources import LEASES, PODS, Resource
@@ -33,12 +33,18 @@ from kubectl.transport import PlainTransport
 
 _LEASE = Key("garden", "gardenlet-leader-election")
 _PORT = 2729
+_FLOWS_SECONDS = 10.0
+"""Maximum time for an answer from memory. A process that is suspended accepts connections, and does not answer."""
 _USER_AGENT = "kubectl-gardener"
 _FORWARD = (
     "forward a port to it: kubectl -n garden port-forward pod/NAME 2729, and use --gardenlet http://localhost:2729"
 )
 
 _RUNS = "does it run, and is this where it serves its metrics?"
+
+
+class NoFlow(UserError):
+    """The gardenlet has not started a flow of the object since its own start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,10 @@ class Gardenlet:
     prefix: str = ""
 
     async def flows(self, resource: Resource, own: Key) -> dict[str, Any]:
-        """Flows of an object. Raises UserError, KubeError."""
+        """Flows of an object. Raises NoFlow, UserError, KubeError."""
         hint = f"its leader remembers flows since its start; else: {about_it(resource, own)}"
-        unknown = UserError(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
-        return await self._ask(resource, own, unknown=unknown)
+        unknown = NoFlow(f"the gardenlet knows no flow of {resource.kind} {own}", hint=hint)
+        return await self._ask(resource, own, unknown=unknown, timeout=_FLOWS_SECONDS)
 
     async def differences(self, resource: Resource, own: Key) -> dict[str, Any]:
         """Changes by the next reconciliation of an object. Raises UserError, KubeError."""
@@ -60,11 +66,15 @@ class Gardenlet:
         unknown = UserError(f"the gardenlet knows nothing of {resource.kind} {own}", hint=hint)
         return await self._ask(resource, own, "diff", unknown=unknown)
 
-    async def _ask(self, resource: Resource, own: Key, *more: str, unknown: UserError) -> dict[str, Any]:
+    async def _ask(
+        self, resource: Resource, own: Key, *more: str, unknown: UserError, timeout: float | None = None
+    ) -> dict[str, Any]:
         names = (resource.kind.lower(), own.namespace, own.name, *more)
         path = "/".join(quote(each, safe="") for each in names if each)
         try:
-            body = await self.client.request("GET", f"{self.prefix}/flows/{path}", params={"format": "json"})
+            body = await self.client.request(
+                "GET", f"{self.prefix}/flows/{path}", params={"format": "json"}, timeout=timeout
+            )
         except (Forbidden, Unauthorized):
             raise
         except KubeError as error:
@@ -79,16 +89,20 @@ class Gardenlet:
             return UserError(str(error))
         if isinstance(error, NoStatus) and error.status == HTTPStatus.NOT_FOUND:
             return unknown
+        if isinstance(error, TimedOut):
+            return UserError(f"the gardenlet does not answer in time: {error}", hint="is it suspended, or overloaded?")
         return UserError(f"the gardenlet can't be reached: {error}", hint=_FORWARD if self.prefix else _RUNS)
 
 
 @asynccontextmanager
 async def gardenlet_of(session: Session, url: str | None, resource: Resource, own: Key) -> AsyncIterator[Gardenlet]:
     """Gardenlet at the address, else that of the Shoot or Seed on this computer, unless flags name the cluster of the
-    seed, else the leader in the cluster of the seed. Raises UserError, KubeError.
+    seed, else the leader in the cluster of the seed. Raises UserError, also if the object does not exist; KubeError.
     """
     garden = session.source.client
     if not url and session.target is session.source:
+        with suppress(Forbidden):
+            await Reader(garden).demand(resource, own)
         url = await local_url(garden, resource, own)
     if url:
         async with gardenlet_at(url) as found:

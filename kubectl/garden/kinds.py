@@ -3,7 +3,7 @@
 from gardener.api import garden
 from gardener.api.garden import PROJECTS, SEEDS, SHOOTS
 from kube.resources import Resource
-from kubectl.errors import UserError
+from kubectl.errors import UserError, suggested
 
 _FIRST = (SHOOTS, SEEDS, PROJECTS)
 _ALL = [each for each in vars(garden).values() if isinstance(each, Resource)]
@@ -29,5 +29,6 @@ def demand(name: str) -> Resource:
     """Find a kind by its name. Raises UserError, which names all kinds."""
     found = find(name)
     if found is None:
-        raise UserError(f"nothing is known of the kind {name!r}", hint=f"ask about: {', '.join(singulars())}")
+        hint = suggested(name, singulars()) or f"choose one of: {', '.join(singulars())}"
+        raise UserError(f"nothing is known of the kind {name!r}", hint=hint)
     return found

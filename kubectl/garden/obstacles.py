@@ -54,11 +54,18 @@ def in_deletion(shoot: Object) -> Obstacle | None:
     return Obstacle(Kind.IMPOSSIBLE, "it is being deleted", f"see its progress: {_why(shoot)}")
 
 
+def pending_operation(shoot: Object) -> str:
+    """Requested operation that will begin: only a retry does while the last one is Failed, and a retry only then."""
+    requested = annotations(shoot).get(keys.OPERATION, "")
+    is_failed = last_operation(shoot).get("state") == FAILED
+    return requested if (requested == keys.OPERATION_RETRY) is is_failed else ""
+
+
 def other_request(operation: str) -> Rule:
     """A request that has not begun, which this one would replace."""
 
     def rule(shoot: Object) -> Obstacle | None:
-        pending = annotations(shoot).get(keys.OPERATION, "")
+        pending = pending_operation(shoot)
         if not pending:
             return None
         if pending == operation:

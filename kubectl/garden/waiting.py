@@ -8,17 +8,17 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.conditions import constraint
 from gardener.garden.shoots import FAILED, SUCCEEDED, is_current, last_errors, last_operation, seeds_of
 from gardener.operations import MIGRATE
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, condition, integer, is_deleting, key, spec, text
+from kube.objects import Key, Object, condition, integer, is_deleting, key, spec, text
 from kube.paths import at
 from kube.runtime.client import Selection, by_name
 from kubectl import output
 from kubectl.errors import UserError
+from kubectl.garden.obstacles import pending_operation
 from kubectl.garden.why.finding import about_it, one_line, plugin_command
 from kubectl.session import Session
 from kubectl.style import counted, shortened
@@ -51,8 +51,7 @@ def operation_ended(shoot: Object | None) -> Progress:
         return _GONE
     last = last_operation(shoot)
     kind, state = text(last.get("type")), text(last.get("state"))
-    pending = annotations(shoot).get(keys.OPERATION, "")
-    if pending and not (state == FAILED and pending != keys.OPERATION_RETRY):
+    if pending := pending_operation(shoot):
         return Progress(f"{pending} is requested, and has not begun")
     if not is_current(shoot):
         where = seeds_of(shoot)

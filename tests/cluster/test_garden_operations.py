@@ -161,7 +161,8 @@ def test_a_refusal_of_admission_is_the_error(shoots: Shoots) -> None:
 
 
 def test_the_control_plane_moves_to_another_seed_and_back(shoots: Shoots) -> None:
-    shoots.make("s", SUCCEEDED)
+    services = {"services": "100.104.0.0/13"}
+    shoots.make("s", SUCCEEDED, provider={"type": shoots.place.name}, secretBindingName=None, networking=services)
     other = shoots.place.seed("-b")
     no_backup = shoots.place.seed("-c", has_backup=False)
     assert "backup is not configured" in shoots.refused("move", "s", "--to", no_backup, "--yes")

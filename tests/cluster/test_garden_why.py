@@ -215,7 +215,8 @@ def test_what_may_not_be_read_is_reported(garden: Garden, place: ShootPlace) -> 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (("pod", "x"), "nothing is known of the kind 'pod'", "ask about: shoot, seed, project"),
+        (("pod", "x"), "nothing is known of the kind 'pod'", "choose one of: shoot, seed, project"),
+        (("shot", "x"), "nothing is known of the kind 'shot'", "did you mean shoot"),
         (("shoot",), "names no object", "for example: kubectl gardener why shoot NAME"),
         (("shoot/a", "b"), "names two objects", "for example"),
         (("seed", "no-such-seed-at-all"), "Seed no-such-seed-at-all not found", "kubectl get seeds"),

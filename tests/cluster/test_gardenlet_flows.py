@@ -1,6 +1,7 @@
 """The flow of a Seed, as the gardenlet's metrics and `kubectl gardener flow` show it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -55,9 +56,13 @@ def _flow_or_none(world: FlowWorld, name: str) -> str | None:
 
 def test_why_names_the_object_that_a_task_waits_for(world: FlowWorld) -> None:
     name = f"seed/{world.place.name}"
-    data = orjson.loads(_ask(world, name, "--gardenlet", world.url, "-o", "json", command="why").output)
-    awaited = [each for each in data["findings"] if each["about"] == "task" and each["level"] == "blocked"]
-    (found,) = [each for each in awaited if each["message"].startswith(MANAGER)]
+
+    def blocking() -> list[dict[str, Any]]:
+        data = orjson.loads(_ask(world, name, "--gardenlet", world.url, "-o", "json", command="why").output)
+        awaited = [each for each in data["findings"] if each["about"] == "task" and each["level"] == "blocked"]
+        return [each for each in awaited if each["message"].startswith(MANAGER)]
+
+    (found,) = eventually(blocking, "the task to wait for longer than usual")
     assert f"{MANAGER}: waits for Lease {GARDEN}/gardener-resource-manager for " in found["message"]
     assert found["remedy"].endswith(f"kubectl describe lease gardener-resource-manager -n {GARDEN}")
     assert found["time"] >= world.flow("running")["began"]
@@ -75,6 +80,8 @@ def test_the_command_reports_what_to_do_if_there_is_no_flow_or_no_gardenlet(worl
     assert "does it run" in _ask(world, "other", "--gardenlet", "http://127.0.0.1:1", code=1).output
     assert "is not a valid address of a gardenlet" in _ask(world, "other", "--gardenlet", "localhost:1", code=1).output
     assert "neither a Shoot nor a Seed" in _ask(world, "pod/x", code=1).output
+    assert "Shoot default/other not found" in _ask(world, "other", code=1).output
+    assert f"did you mean {world.place.name}?" in _ask(world, f"seed/{world.place.name}x", code=1).output
 
 
 def test_the_command_finds_the_leader_and_queries_through_the_api_server(world: FlowWorld) -> None:

@@ -16,7 +16,7 @@ from kubectl import options, output
 from kubectl.errors import UserError
 from kubectl.garden import kinds
 from kubectl.garden.commands import asking
-from kubectl.garden.gardenlet import gardenlet_of, local_url
+from kubectl.garden.gardenlet import NoFlow, gardenlet_of, local_url
 from kubectl.garden.reading import explained
 from kubectl.garden.why import flow, held
 from kubectl.garden.why.finding import Finding, Level, ordered
@@ -96,7 +96,7 @@ async def _going(seed: Reader, namespace: str) -> AsyncIterator[held.Held]:
 
 
 async def _of_flow(session: Session, resource: Resource, own: Key, url: str | None) -> list[Finding]:
-    """Findings of the gardenlet, if requested or on this computer; empty if it does not answer."""
+    """Findings of the gardenlet, if requested or on this computer; empty if it has none, or does not answer."""
     if resource not in {SHOOTS, SEEDS}:
         return []
     try:
@@ -106,6 +106,8 @@ async def _of_flow(session: Session, resource: Resource, own: Key, url: str | No
             return []
         async with gardenlet_of(session, url, resource, own) as gardenlet:
             found = await gardenlet.flows(resource, own)
+    except NoFlow:
+        return []
     except (UserError, KubeError) as error:
         output.warn(f"the state of its tasks is unknown: {error}")
         return []

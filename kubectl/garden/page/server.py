@@ -26,7 +26,7 @@ from kube.paths import at
 from kube.resources import Resource
 from kube.runtime.client import Client
 from kubectl.errors import UserError
-from kubectl.garden.gardenlet import gardenlet_at, gardenlet_in, local_url
+from kubectl.garden.gardenlet import NoFlow, gardenlet_at, gardenlet_in, local_url
 from kubectl.garden.page.reading import Overview
 from kubectl.garden.page.rows import KINDS, Query, Row, listing_of, row_of
 from kubectl.garden.reading import explained
@@ -186,6 +186,8 @@ class Page:
                 found = await (await gardenlet_in(clusters[seed])).flows(resource, own)
             else:
                 return {}, f"To see its flow, name the kubeconfig of its seed: --seed-kubeconfig {seed or 'SEED'}=FILE"
+        except NoFlow:
+            return {}, "Its gardenlet has started no flow of it since its own start."
         except (UserError, KubeError) as error:
             return {}, f"Its flow can't be read: {error}"
         headings = {"running": "Running flow", "last": "Last flow"}

@@ -16,6 +16,8 @@ from kubectl.garden.why.finding import Finding, Level, one_line
 
 ABOUT = "task"
 _MOST_NAMED = 3
+_USUAL_SECONDS = 5.0
+"""New objects and programs usually take that long: nothing blocks them, and there is nothing to do."""
 _EXTENSIONS = frozenset(each.kind for each in ALL_EXTENSIONS)
 _SEE: Mapping[str, str] = {
     DEPLOYMENTS.kind: "see why its pods are not ready: kubectl describe deployment {name} -n {namespace}",
@@ -58,12 +60,14 @@ def _running(report: FlowReport, task: TaskReport) -> Iterator[Finding]:
     flow_began = time_or_none(report.began)
     for awaited in task.awaited:
         begun = None if flow_began is None else flow_began + timedelta(seconds=awaited.since)
-        waited = duration(max(report.seconds - awaited.since, 0.0))
+        waited = max(report.seconds - awaited.since, 0.0)
+        is_late = waited > _USUAL_SECONDS
+        what = f"waits for {awaited.kind} {awaited.key} for {duration(waited)}: {one_line(awaited.reason)}"
         yield Finding(
-            level=Level.BLOCKED,
+            level=Level.BLOCKED if is_late else Level.NEXT,
             about=ABOUT,
-            text=f"{task.name}: waits for {awaited.kind} {awaited.key} for {waited}: {one_line(awaited.reason)}",
-            remedy=remedy(awaited),
+            text=f"{task.name}: {what}",
+            remedy=remedy(awaited) if is_late else "",
             at=begun,
         )
     if task.awaited:

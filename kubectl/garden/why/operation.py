@@ -22,6 +22,7 @@ _ERROR, _PROCESSING = "Error", "Processing"
 _MOST_ERRORS = 5
 _STUCK = timedelta(minutes=30)
 """Longer than a task waits for most objects."""
+_NOT_FOUND = " not found"
 _TRIES = "12h (unless its configuration sets another time)"
 
 
@@ -108,11 +109,14 @@ def _error(error: Object, *, is_retried: bool) -> Finding:
     codes = texts(error.get("codes"))
     task = text(error.get("taskID"))
     message = f"{f'{task}: ' if task else ''}{one_line(error.get('description'))}"
+    remedy = remedy_of(codes) if codes or is_retried else "correct its cause"
+    if not codes and message.endswith(_NOT_FOUND):
+        remedy = "create it, or correct the reference to it"
     return Finding(
         level=Level.PROBLEM,
         about="error",
         text=f"{message} ({', '.join(codes)})" if codes else message,
-        remedy=remedy_of(codes) if codes or is_retried else "correct its cause",
+        remedy=remedy,
     )
 
 

@@ -31,6 +31,12 @@ def etcd(name: str, since: float) -> Awaited:
             "Wait: waits for Etcd shoot--dev--s/etcd-main for 60s: 0 of 1 members are ready",
             "in the seed, see its conditions, and whether etcd-druid runs: kubectl describe etcd etcd-main -n shoot--dev--s",
         ),
+        (
+            task("Wait", State.RUNNING, awaited=[etcd("etcd-main", 96.0)]),
+            Level.NEXT,
+            "Wait: waits for Etcd shoot--dev--s/etcd-main for 4s: 0 of 1 members are ready",
+            "",
+        ),
         (task("Work", State.RUNNING, seconds=3.0), Level.NEXT, "Work: runs for 3s", ""),
         (
             task("Work", State.RUNNING, seconds=3.0, reason="the garden"),

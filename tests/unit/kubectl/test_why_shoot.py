@@ -170,6 +170,9 @@ def test_errors_of_a_failure_are_shown_in_a_line_each() -> None:
     assert (broken.text, broken.remedy) == ("it broke", "correct its cause")
     (_, retried) = of(on_far(status={"lastOperation": {**FAILED, "state": "Error"}}))
     assert retried.remedy == error_codes.remedy([])
+    missing = 'cloudprofiles.core.gardener.cloud "local" not found'
+    (_, unusable) = of(on_far(status={"lastOperation": {**FAILED, "state": "Error", "description": missing}}))
+    assert (unusable.text, unusable.remedy) == (missing, "create it, or correct the reference to it")
     many = of(on_far(status={"lastOperation": FAILED, "lastErrors": errors * 7}))
     assert many[-1].text == "... and 2 more"
 
