@@ -51,7 +51,9 @@ def as_stored(patch: bytes) -> bytes:
 
 
 def _of(live: Object) -> Object:
-    return {"op": "test", "path": "/metadata/uid", "value": uid(live)}
+    """Guard against writing another object: by the uid, or by the version if a cache keeps no uid."""
+    field = "uid" if uid(live) else "resourceVersion"
+    return {"op": "test", "path": f"/metadata/{field}", "value": metadata(live).get(field)}
 
 
 def _merged(having: Mapping[str, Any], patch: Mapping[str, Any], path: str) -> Iterator[Object]:

@@ -38,7 +38,7 @@ async def edit(client: Client, resource: Resource, obj: Object, change: Change) 
             return await client.patch(resource, name, guarded(obj, patch), content_type=JSON_PATCH)
         except (Conflict, Invalid) as error:
             live = await client.get(resource, name)
-            if uid(live) != uid(obj):
+            if uid(obj) not in {uid(live), ""}:
                 raise NotFound(404, message=f"{resource.kind} {name} was recreated") from error
             is_refused = isinstance(error, Invalid) and resource_version(live) == resource_version(obj)
             if is_refused or attempt == ATTEMPTS:

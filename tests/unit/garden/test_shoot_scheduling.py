@@ -118,7 +118,7 @@ def test_a_shoot_that_comes_back_to_its_seed_is_there_already(made: Made, last: 
 def test_no_move_begins_that_cannot_be_completed(made: Made, last: Object, reported: str) -> None:
     backup = {"provider": "local", "secretRef": {"name": "b", "namespace": "garden"}}
     both = seed(spec__backup=backup), seed(metadata__name="other", spec__backup=backup)
-    old = stored(made(seedName="seed"), *both, status={"seedName": "seed", **last})
+    old = stored(made(seedName="seed"), *both, status={"seedName": "seed", "technicalID": "shoot--p--s", **last})
     refused = update(old, *both, seedName="other")
     assert (reported in (refused.message or "")) if reported else refused.status is None
 

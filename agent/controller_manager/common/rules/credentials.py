@@ -67,9 +67,10 @@ class Credentials:
             "namespace": own.namespace,
             "name": own.name,
             "resourceVersion": str(version),
-            "finalizers": list(self.finalizers),
+            **({"finalizers": list(self.finalizers)} if self.finalizers else {}),
+            **({"deletionTimestamp": "set"} if self.is_deleting else {}),
         }
-        return {"metadata": meta | ({"deletionTimestamp": "set"} if self.is_deleting else {})}
+        return {"metadata": meta}
 
 
 @functools.lru_cache(maxsize=64)

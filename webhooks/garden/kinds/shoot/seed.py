@@ -157,9 +157,12 @@ def _backups(write: Write, before: str, now: str) -> Iterator[Finding]:
 
 
 def _obstacle(write: Write) -> str:
-    """Reason why no move can begin. One that is under way may change its destination."""
-    is_moving = not status(write.old).get("seedName") or not is_settled(write.old)
-    return "" if is_moving else obstacle_to_move(write.old)
+    """Reason why no move can begin. One that is under way may change its destination, as may a Shoot of which no
+    gardenlet has made anything.
+    """
+    before = status(write.old)
+    has_cluster = bool(before.get("seedName") and before.get("technicalID"))
+    return obstacle_to_move(write.old) if has_cluster and is_settled(write.old) else ""
 
 
 def _changes_more(write: Write, *, is_move: bool) -> bool:
