@@ -16,6 +16,7 @@ from webhooks.front_proxy.rules.hpack import Decoder, encode
 
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 _END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
+_INITIAL_WINDOW_SIZE = 4
 _NO_PUSH = bytes.fromhex("000200000000")
 _SECONDS = 60.0
 _PIECE = 16_384
@@ -57,7 +58,8 @@ class Http2:
         self._decoder = Decoder()
         self._next = 1
         self._answers: dict[int, Answer] = {}
-        self._window = 65_535
+        self._initial = 65_535
+        self._windows = {0: self._initial}
         self._socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(_SETTINGS, 0, 0, _NO_PUSH))
 
     def __enter__(self) -> Self:
@@ -74,15 +76,17 @@ class Http2:
         """Begin a stream with a request; its number."""
         number, self._next = self._next, self._next + 2
         self._answers[number] = Answer()
+        self._windows[number] = self._initial
         pseudo = {":method": method, ":scheme": "https", ":authority": self._url.netloc, ":path": path}
         fields = [(name.encode(), value.encode()) for name, value in (pseudo | dict(headers or {})).items()]
         ends = 0 if body else _END_STREAM
         self.send(frame(_HEADERS, _END_HEADERS | ends, number, encode(fields)))
         for at in range(0, len(body), _PIECE):
             piece = body[at : at + _PIECE]
-            while self._window < len(piece):
+            while min(self._windows[0], self._windows[number]) < len(piece):
                 self._receive()
-            self._window -= len(piece)
+            for each in (0, number):
+                self._windows[each] -= len(piece)
             self.send(frame(_DATA, 0 if at + _PIECE < len(body) else _END_STREAM, number, piece))
         return number
 
@@ -112,11 +116,12 @@ class Http2:
         kind, flags, number = head[3], head[4], int.from_bytes(head[5:])
         content = self._exactly(int.from_bytes(head[:3]))
         if kind == _SETTINGS and not flags & _ACK:
+            self._set(content)
             self.send(frame(_SETTINGS, _ACK, 0, b""))
         elif kind == _PING and not flags & _ACK:
             self.send(frame(_PING, _ACK, 0, content))
-        elif kind == _WINDOW_UPDATE and number == 0:
-            self._window += int.from_bytes(content)
+        elif kind == _WINDOW_UPDATE and number in self._windows:
+            self._windows[number] += int.from_bytes(content)
         elif kind == _RST_STREAM and number in self._answers:
             raise ConnectionEnded(f"stream {number}: error {int.from_bytes(content)}")
         if (answer := self._answers.get(number)) is None:
@@ -130,6 +135,14 @@ class Http2:
                 more = len(content).to_bytes(4)
                 self.send(frame(_WINDOW_UPDATE, 0, 0, more) + frame(_WINDOW_UPDATE, 0, number, more))
         answer.ended = answer.ended or (kind in {_HEADERS, _DATA} and bool(flags & _END_STREAM))
+
+    def _set(self, settings: bytes) -> None:
+        for at in range(0, len(settings), 6):
+            if int.from_bytes(settings[at : at + 2]) == _INITIAL_WINDOW_SIZE:
+                initial = int.from_bytes(settings[at + 2 : at + 6])
+                for number in self._windows.keys() - {0}:
+                    self._windows[number] += initial - self._initial
+                self._initial = initial
 
     def _exactly(self, size: int) -> bytes:
         try:
