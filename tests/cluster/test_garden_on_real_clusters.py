@@ -37,6 +37,7 @@ pytestmark = [
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "real-clusters.md").read_text()
 WEBHOOKS, CONTAINER = "garden-gardener-resource-manager", "gardener-resource-manager"
+_TOKENS_API, _TOKENS_PORT = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.authentication.gardener.cloud", 10251
 ROLES = ("controller-manager", "scheduler")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SKOPEO = '#!/bin/sh\necho "$@" >> "$COPIED"\n'
@@ -110,33 +111,38 @@ class Operated:
 
     def __init__(self, garden: Cluster, seed: Cluster, directory: Path, stack: contextlib.ExitStack) -> None:
         self.garden, self.seed, self._directory, self._stack = garden, seed, directory, stack
+        self._pods = 0
+        self._of_garden = stack.enter_context(contextlib.ExitStack())
         self._place, self._at_seed = Place(garden, "garden"), Place(seed, "garden")
         self.after: Mapping[str, Callable[[], None]] = {
             "install garden ": self._start_admission,
             "install garden-controllers ": self._start_controllers,
             "install gardenlet ": self._start_gardenlet,
             "wait seed meadow": self._check_bootstrap,
-            "rollback garden$": self._check_rollback,
+            "rollback garden$": self._start_again,
             "upgrade gardenlet ": self._check_upgrade,
         }
 
     def _pod(self, place: Place, name: str, **labels: str) -> DeployedPod:
         cluster = self.garden if place is self._place else self.seed
-        return DeployedPod(cluster, pod_of(place, **labels), self._directory / name)
+        self._pods += 1
+        return DeployedPod(cluster, pod_of(place, **labels), self._directory / f"{name}-{self._pods}")
 
     def _start_admission(self) -> None:
         until(partial(is_available, self._place, WEBHOOKS), "the admission server to be available")
         server = self._pod(self._place, "webhooks", app=WEBHOOKS)
-        certificates = self._stack.enter_context(server.start("certificates"))
+        certificates = self._of_garden.enter_context(server.start("certificates"))
         certificates.wait_for(lambda: reported_bundle(self.garden, WEBHOOKS), what="the CA in configurations")
-        webhooks = self._stack.enter_context(server.start(CONTAINER))
+        webhooks = self._of_garden.enter_context(server.start(CONTAINER))
         serve_at(self._place, server.webhook_port, name=WEBHOOKS)
+        # Without tokens, namespaces are not deleted, since their content is not known.
+        self.garden.api.patch(_TOKENS_API, {"spec": {"service": {"port": _TOKENS_PORT}}})
         webhooks.wait_until_ready()
 
     def _start_controllers(self) -> None:
         for role in ROLES:
             pod = self._pod(self._place, role, app="gardener", role=role)
-            self._stack.enter_context(pod.start(f"gardener-{role}")).wait_until_ready()
+            self._of_garden.enter_context(pod.start(f"gardener-{role}")).wait_until_ready()
 
     def _start_gardenlet(self) -> None:
         pod = self._pod(self._at_seed, "gardenlet", app="gardener", role="gardenlet")
@@ -161,6 +167,13 @@ class Operated:
 
     def _check_upgrade(self) -> None:
         assert set(self.images().values()) == {"registry.example.com/mirror/resource-manager:v0.2.0"}
+
+    def _start_again(self) -> None:
+        """The pods are others, whose tokens are valid, and the Service has the ports of the chart."""
+        self._check_rollback()
+        self._of_garden.close()
+        self._start_admission()
+        self._start_controllers()
 
     def _check_rollback(self) -> None:
         assert set(self.images().values()) == {"registry.example.com/mirror/resource-manager:v0.1.0"}
