@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from socket import gethostname
 
 from components.registry import images_of_workers
 from config import gardenlet
@@ -20,12 +21,12 @@ from devcluster.program import Program
 from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
 from gardener.garden.bootstrap_tokens import token_secret
-from gardener.garden.seeds import BootstrapToken, bootstrap_token_id
+from gardener.garden.seeds import LEASE_NAMESPACE, LOCAL_GARDENLET, BootstrapToken, bootstrap_token_id
 from kube.clock import format_time, utc_now
 from kube.errors import NotFound
 from kube.objects import Key, Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
-from kube.resources import ENDPOINTS, SECRETS
+from kube.resources import ENDPOINTS, LEASES, SECRETS
 from localprocesses import assets
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
 from localprocesses.local import HOST, PATIENT, wait_until
@@ -88,7 +89,14 @@ class SeedBox:
         for each in programs:
             each.start()
         self.wait_until_ready()
+        self._name_gardenlet()
         return programs
+
+    def _name_gardenlet(self) -> None:
+        """Name the address of the gardenlet for commands on this computer."""
+        note = {LOCAL_GARDENLET: f"{gethostname()} {self.gardenlet.metrics.removesuffix('/metrics')}"}
+        path = LEASES.path(namespace=LEASE_NAMESPACE, name=self.name)
+        self._garden.api.patch(path, {"metadata": {"annotations": note}})
 
     def prepare(self) -> None:
         """Create the objects that a gardenlet needs."""

@@ -17,8 +17,8 @@ NAMESPACE_PREFIX = "seed-"
 LEASE_NAMESPACE = "gardener-system-seed-lease"
 """Namespace in which gardenlets renew the Leases that are named after their Seeds."""
 LOCAL_GARDENLET = "seed.gardener.cloud/local-gardenlet"
-"""Annotation of a Seed's Lease: the computer of a gardenlet that is no pod, and the address of its metrics and flows
-there, such as `rose http://127.0.0.1:2729`.
+"""Annotation of a Seed's Lease, set by devcluster: the computer of a gardenlet that is no pod, and the address of its
+metrics and flows there, such as `rose http://127.0.0.1:2729`.
 """
 
 _RESERVATION = ("settings", "excessCapacityReservation")
@@ -134,11 +134,6 @@ def summed_up(status: Object, *, has_phase: bool) -> Object:
 
 
 # --- a gardenlet on this computer
-
-
-def local_gardenlet(host: str, address: str, port: int) -> str | None:
-    """Value of `LOCAL_GARDENLET`; None if other computers reach the address, too, such as that of a pod."""
-    return f"{host} http://{_in_url(address)}:{port}" if _is_loopback(address) else None
 
 
 def local_gardenlet_url(lease: Object, host: str) -> str:

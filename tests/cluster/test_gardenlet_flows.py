@@ -1,6 +1,7 @@
 """The flow of a Seed, as the gardenlet's metrics and `kubectl gardener flow` show it."""
 
 from collections.abc import Iterator
+from socket import gethostname
 from typing import Any
 
 import orjson
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from devcluster.testing.pytest_plugin import RunClusters
+from gardener.garden.seeds import LEASE_NAMESPACE, LOCAL_GARDENLET
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.gardenlet_flows import MANAGER, FlowWorld, waiting_seed
@@ -42,8 +44,9 @@ def test_the_command_shows_the_same(world: FlowWorld) -> None:
 
 
 def test_commands_find_a_gardenlet_on_this_computer_by_themselves(world: FlowWorld) -> None:
-    name = f"seed/{world.place.name}"
-    found = eventually(lambda: _flow_or_none(world, name), "the Lease to name the gardenlet")
+    name, note = f"seed/{world.place.name}", {LOCAL_GARDENLET: f"{gethostname()} {world.url}"}
+    world.place.garden.patch(LEASES, world.place.name, {"metadata": {"annotations": note}}, namespace=LEASE_NAMESPACE)
+    found = eventually(lambda: _flow_or_none(world, name), "the gardenlet to answer")
     assert found.startswith(f"Seed {world.place.name}\nSeed reconciliation Running")
     assert f"task {MANAGER}: waits for" in " ".join(_ask(world, name, command="why").output.split())
 

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from socket import gethostname
 
 import structlog
 
@@ -24,11 +23,11 @@ from agent.gardenlet.common.views import SEEDS_VIEW
 from agent.gardenlet.context import Context
 from gardener.api.garden import SEEDS
 from gardener.conditions import GARDENLET_READY
-from gardener.garden.seeds import LEASE_NAMESPACE, LOCAL_GARDENLET, local_gardenlet
+from gardener.garden.seeds import LEASE_NAMESPACE
 from kube.clock import format_micro_time
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
-from kube.objects import Key, Object, annotations, key, uid
+from kube.objects import Key, Object, key, uid
 from kube.repeats import Reminders
 from kube.resources import LEASES
 from kube.runtime.cache import Change, Store
@@ -46,14 +45,11 @@ _LOG_SECONDS = 60.0
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-def renewal(seed: Object, *, seconds: int, now: datetime, address: str | None = None) -> Object:
-    """Patch for the Lease of a Seed. Args: address: of a gardenlet that is no pod; see `LOCAL_GARDENLET`."""
+def renewal(seed: Object, *, seconds: int, now: datetime) -> Object:
+    """Patch for the Lease of a Seed."""
     name = key(seed).name
     return {
-        "metadata": {
-            "annotations": {LOCAL_GARDENLET: address},
-            "ownerReferences": [SEEDS.reference(name=name, uid=uid(seed))],
-        },
+        "metadata": {"ownerReferences": [SEEDS.reference(name=name, uid=uid(seed))]},
         "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": format_micro_time(now)},
     }
 
@@ -66,7 +62,6 @@ def with_ready(status: Object, *, now: datetime) -> Object:
 def declare(context: Context) -> ControlLoop:
     settings, own = context.config.controllers.seed, Key("", context.seed_name)
     seconds = settings.lease_resync_seconds
-    metrics = context.config.server.metrics
     loop = ControlLoop(
         "seed-lease",
         kind=SEEDS,
@@ -87,7 +82,6 @@ def declare(context: Context) -> ControlLoop:
             health=context.health,
             seconds=seconds,
             clock=context.clock,
-            address=local_gardenlet(gethostname(), metrics.bind_address, metrics.port),
         )
     )
 
@@ -111,7 +105,6 @@ class Reconciler:
     Args:
         seed, garden: clients without a rate limit: a heartbeat waits for no other requests.
         seconds: between two renewals, and the time limit of one.
-        address: of a gardenlet that is no pod; see `LOCAL_GARDENLET`.
     """
 
     seed: Client
@@ -121,7 +114,6 @@ class Reconciler:
     health: HealthState
     seconds: int
     clock: Callable[[], datetime]
-    address: str | None = None
     reminders: Reminders = field(default_factory=lambda: Reminders(_LOG_SECONDS))
     """Limits repeated logs: a garden may be down for hours, and is tried every few seconds."""
     _is_missed: bool = False
@@ -160,14 +152,13 @@ class Reconciler:
             self._is_missed = True
             return
         self._is_missed = False
-        body = renewal(seed, seconds=self.seconds, now=self.clock(), address=self.address)
+        body = renewal(seed, seconds=self.seconds, now=self.clock())
         with _reaching("garden"):
             await self._write(name, body)
 
     async def _write(self, name: Key, body: Object) -> None:
         if await self.garden.patch_if_exists(LEASES, Key(LEASE_NAMESPACE, name.name), body) is None:
-            notes = {name: value for name, value in annotations(body).items() if value is not None}
-            meta = body["metadata"] | {"name": name.name, "namespace": LEASE_NAMESPACE, "annotations": notes}
+            meta = body["metadata"] | {"name": name.name, "namespace": LEASE_NAMESPACE}
             await self.garden.create(LEASES, {**LEASES.type_meta, **body, "metadata": meta})
 
     async def _report(self, seed: Object) -> None:
