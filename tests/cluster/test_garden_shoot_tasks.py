@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from agent.gardenlet.shoot.main.operation import forget_task
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.world import connected
-from kube.errors import Conflict
 from kube.objects import Key, Object, annotations
 from kube.resources import Resource
 from kube.runtime.client import Client
@@ -30,17 +27,13 @@ class Raced(Client):
         return found
 
 
-@pytest.mark.parametrize(("writes", "left"), [(4, "b"), (5, "a,b")])
-async def test_other_writers_do_not_make_an_operation_fail(garden: Garden, writes: int, left: str) -> None:
+async def test_other_writers_do_not_make_an_operation_fail(garden: Garden) -> None:
     place = ShootPlace(garden)
     place.shoot()
     place.patch(SHOOTS, "s", {"metadata": {"annotations": {keys.TASKS: "a,b"}}})
     shoot = place.get(SHOOTS, "s")
     async with connected(garden.cluster) as client:
         raced = Raced(client.transport, user_agent="test")
-        raced.left = writes
-        try:
-            await forget_task(raced, shoot, "a")
-        except Conflict:
-            assert writes == 5
-    assert annotations(place.get(SHOOTS, "s"))[keys.TASKS] == left
+        raced.left = 9
+        await forget_task(raced, shoot, "a")
+    assert annotations(place.get(SHOOTS, "s"))[keys.TASKS] == "b"

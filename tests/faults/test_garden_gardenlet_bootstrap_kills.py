@@ -101,10 +101,10 @@ async def test_a_bootstrap_is_finished_wherever_it_ended(
     assert writes == [
         "create certificatesigningrequests.certificates.k8s.io",
         "create secrets",
+        "create seeds.core.gardener.cloud",
         "delete secrets",
         "delete secrets",
         "patch secrets",
-        "create seeds.core.gardener.cloud",
     ]
     for moment in moments(len(writes)):
         scene = Bootstrap(garden)
@@ -144,6 +144,7 @@ class BootstrapAnew(Bootstrap):
             [
                 "create certificatesigningrequests.certificates.k8s.io",
                 "create secrets",
+                "create seeds.core.gardener.cloud",
                 "delete secrets",
                 "delete serviceaccounts",
                 "delete clusterrolebindings.rbac.authorization.k8s.io",
@@ -155,6 +156,7 @@ class BootstrapAnew(Bootstrap):
             [
                 "create certificatesigningrequests.certificates.k8s.io",
                 "patch secrets",
+                "create seeds.core.gardener.cloud",
                 "delete secrets",
                 "delete secrets",
                 "patch secrets",
