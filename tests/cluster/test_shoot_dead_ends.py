@@ -178,7 +178,11 @@ async def test_a_repeated_move_that_had_deleted_objects_is_completed_before_it_i
     before = seed.patch(namespace, {"metadata": {"annotations": {keys.SHOOT_LEAVING: "objects"}}})
     seed.patch(extension, {"spec": {"providerConfig": {"simulate": {"errorText": "no", "times": 99}}}})
     await ends.moves(name, 1)
-    await ends.reaches(name, "Migrate", "Error", "Failed")
+    await soon(
+        lambda: asyncio.to_thread(lambda: at(ends.place.get(name), "status", "lastErrors")),
+        "the error of an attempt, after which the next one begins at once",
+        seconds=SECONDS,
+    )
     assert annotations(seed.get(namespace))[keys.SHOOT_LEAVING] == "objects"
     seed.patch(extension, {"spec": {"providerConfig": None}})
     await ends.moves(name, 0)
