@@ -23,6 +23,28 @@ class ResourceState(StrEnum):
     """No agent has processed it yet."""
 
 
+WORST_FIRST = (
+    ResourceState.FAILED,
+    ResourceState.UNHEALTHY,
+    ResourceState.DELETING,
+    ResourceState.PENDING,
+    ResourceState.PROGRESSING,
+    ResourceState.SUSPENDED,
+    ResourceState.READY,
+)
+"""Order of lists."""
+LOOKS = {
+    ResourceState.READY: ("✓", "good"),
+    ResourceState.PROGRESSING: ("↻", "busy"),
+    ResourceState.UNHEALTHY: ("!", "bad"),
+    ResourceState.FAILED: ("✕", "bad"),
+    ResourceState.SUSPENDED: ("‖", "warn"),
+    ResourceState.DELETING: ("−", "warn"),
+    ResourceState.PENDING: ("?", "dim"),
+}
+"""Symbols and CSS classes on pages."""
+
+
 class StateFilter(StrEnum):
     """Filter by state; `failed` includes unhealthy ManagedResources."""
 

@@ -9,7 +9,16 @@ from urllib.parse import urlencode
 from gardener.conditions import RESOURCES_APPLIED, RESOURCES_HEALTHY, RESOURCES_PROGRESSING
 from gardener.managed_resource.references import listed_in, secret_names
 from gardener.overview.objects import short_name
-from gardener.overview.states import ResourceState, StateFilter, brief, message_of, object_count, state_of, status_of
+from gardener.overview.states import (
+    WORST_FIRST,
+    ResourceState,
+    StateFilter,
+    brief,
+    message_of,
+    object_count,
+    state_of,
+    status_of,
+)
 from gardener.responsibility import DEFAULT_CLASS, class_of
 from kube.objects import Key, Object, key
 from process.pages.paging import Page, page_of, paged, terms_of
@@ -19,20 +28,6 @@ BY_STATE = "state"
 _LONGEST_TEXT = 200
 _CHOICES = 300
 """Number of namespaces and classes that are offered; any other can be requested as well."""
-_SEVERITY = {
-    state: position
-    for position, state in enumerate(
-        (
-            ResourceState.FAILED,
-            ResourceState.UNHEALTHY,
-            ResourceState.DELETING,
-            ResourceState.PENDING,
-            ResourceState.PROGRESSING,
-            ResourceState.SUSPENDED,
-            ResourceState.READY,
-        )
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +118,7 @@ def matches(managed_resource: Object, row: Row, terms: Sequence[str]) -> bool:
 
 
 _ORDERS: Mapping[str, Callable[[Row], Any]] = {
-    BY_STATE: lambda row: (_SEVERITY[row.state], row.key),
+    BY_STATE: lambda row: (WORST_FIRST.index(row.state), row.key),
     "name": lambda row: row.key,
     "class": lambda row: (row.resource_class, row.key),
     "objects": lambda row: (-row.objects, row.key),

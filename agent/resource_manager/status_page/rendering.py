@@ -14,22 +14,13 @@ from config.resource_manager import COMPONENT
 from gardener.conditions import RESOURCES_PROGRESSING
 from gardener.managed_resource.references import key_of_reference
 from gardener.overview.objects import Health
-from gardener.overview.states import ResourceState
+from gardener.overview.states import LOOKS
 from kube.objects import Key, Object
 from process.pages import templates
 
 Look = tuple[str, str]
 """A symbol and a CSS class."""
 
-_STATES: Mapping[ResourceState, Look] = {
-    ResourceState.READY: ("✓", "good"),
-    ResourceState.PROGRESSING: ("↻", "busy"),
-    ResourceState.UNHEALTHY: ("!", "bad"),
-    ResourceState.FAILED: ("✕", "bad"),
-    ResourceState.SUSPENDED: ("‖", "warn"),
-    ResourceState.DELETING: ("−", "warn"),
-    ResourceState.PENDING: ("?", "dim"),
-}
 _HEALTH: Mapping[Health, Look] = {
     Health.HEALTHY: ("✓", "good"),
     Health.COMPLETED: ("✓", "good"),
@@ -75,7 +66,7 @@ def _environment() -> Environment:
         "path_of": _path_of,
         "path_of_object": _path_of_object,
         "component": COMPONENT.name,
-        "state_looks": _STATES,
+        "state_looks": LOOKS,
         "health_looks": _HEALTH,
         "action_looks": _ACTIONS,
     }

@@ -10,7 +10,7 @@ from gardener.api.garden import SEEDS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.shoots import FAILED, SUCCEEDED, last_operation
 from gardener.operations import ERROR
-from gardener.overview.states import ResourceState, brief, message_of, state_of
+from gardener.overview.states import WORST_FIRST, ResourceState, brief, message_of, state_of
 from kube.objects import Key, Object, annotations, is_deleting, is_truthy, key, mappings, metadata, text
 from kube.paths import at
 from kube.resources import Resource
@@ -31,15 +31,6 @@ _OF_RANK = {
     Rank.HEALTHY: ResourceState.READY,
     Rank.HIBERNATED: ResourceState.SUSPENDED,
 }
-_SEVERITY = (
-    ResourceState.FAILED,
-    ResourceState.UNHEALTHY,
-    ResourceState.DELETING,
-    ResourceState.PENDING,
-    ResourceState.PROGRESSING,
-    ResourceState.SUSPENDED,
-    ResourceState.READY,
-)
 _OF_CONDITION = {"True": ResourceState.READY, "False": ResourceState.UNHEALTHY}
 _LONGEST_TEXT = 200
 
@@ -103,7 +94,7 @@ def _worst_condition(obj: Object) -> tuple[ResourceState, str]:
         (_OF_CONDITION.get(text(each.get("status")), ResourceState.PROGRESSING), each)
         for each in mappings(at(obj, "status", "conditions"))
     ]
-    state, worst = min(found, key=lambda each: _SEVERITY.index(each[0]), default=(ResourceState.READY, {}))
+    state, worst = min(found, key=lambda each: WORST_FIRST.index(each[0]), default=(ResourceState.READY, {}))
     if state is ResourceState.READY:
         return state, ""
     parts = (worst.get("type"), worst.get("reason"), worst.get("message"))
@@ -163,7 +154,7 @@ def listing_of(rows: Iterable[Row], query: Query) -> Listing:
     of_kind = [row for row in found if query.kind in {"", row.resource.kind}]
     of_state = [row for row in found if query.state in {"", row.state.value}]
     chosen = [row for row in of_kind if query.state in {"", row.state.value}]
-    chosen.sort(key=lambda row: (_SEVERITY.index(row.state), KINDS.index(row.resource), row.cluster, row.key))
+    chosen.sort(key=lambda row: (WORST_FIRST.index(row.state), KINDS.index(row.resource), row.cluster, row.key))
     return Listing(
         paged(chosen, query.page),
         Counter(row.state for row in of_kind),

@@ -19,7 +19,7 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_PROGRESSING
 from gardener.flow_reports import FlowReport
 from gardener.overview.hints import hints
-from gardener.overview.states import ResourceState
+from gardener.overview.states import LOOKS, ResourceState
 from kube.errors import KubeError
 from kube.objects import Key, Object, mapping, text
 from kube.paths import at
@@ -36,15 +36,6 @@ from kubectl.reader import Reader
 from process.pages import answers, templates
 from process.pages.paging import span_of
 
-_LOOKS: Mapping[ResourceState, tuple[str, str]] = {
-    ResourceState.READY: ("✓", "good"),
-    ResourceState.PROGRESSING: ("↻", "busy"),
-    ResourceState.UNHEALTHY: ("!", "bad"),
-    ResourceState.FAILED: ("✕", "bad"),
-    ResourceState.SUSPENDED: ("‖", "warn"),
-    ResourceState.DELETING: ("−", "warn"),
-    ResourceState.PENDING: ("?", "dim"),
-}
 _LEVELS: Mapping[Level, tuple[str, str]] = {
     Level.BLOCKED: ("‖", "warn"),
     Level.PROBLEM: ("✕", "bad"),
@@ -62,7 +53,7 @@ def _path_of(row: Row) -> str:
 _environment = templates.environment(
     Path(__file__).parent / "templates", flow_pictures.TEMPLATES, server="Garden", files="static"
 )
-_environment.globals |= {**flow_pictures.GLOBALS, "state_looks": _LOOKS, "level_looks": _LEVELS, "path_of": _path_of}
+_environment.globals |= {**flow_pictures.GLOBALS, "state_looks": LOOKS, "level_looks": _LEVELS, "path_of": _path_of}
 
 
 class Chip(NamedTuple):
