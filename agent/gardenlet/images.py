@@ -19,6 +19,7 @@ from agent.gardenlet.common import image_overwrites
 from components.registry import images_of_workers
 from gardener.garden.versions import Version, parse_constraint, parse_version
 from kube.objects import Object, mapping, mappings, text
+from kube.visible_text import LINES, printable
 from kube.yaml import Budget, DialectError, Dumper, load
 
 _CONDITIONS = ("targetVersion", "runtimeVersion")
@@ -122,18 +123,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in options.kubernetes:
         version = parse_version(each.removeprefix("v"))
         if version is None:
-            print(f"error: --kubernetes {each} is not a version; write one such as 1.31.1", file=sys.stderr)
+            print(f"error: --kubernetes {printable(each)} is not a version; write one such as 1.31.1", file=sys.stderr)
             return 2
         versions[version] = each.removeprefix("v")
     try:
         content = options.vector.read_text()
         images = chosen(content, prefix=options.prefix.rstrip("/"), tag=options.tag, newest=max(versions))
     except (OSError, ValueError, ImagesError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
-    sys.stdout.write("\n".join([*copies(images, list(versions.values())), ""]) if options.mirror else file_of(images))
+    written = (
+        "".join(f"{each}\n" for each in copies(images, list(versions.values()))) if options.mirror else file_of(images)
+    )
+    sys.stdout.write(printable(written, keep=LINES))
     if lacking := missing(images):
-        print(f"not in the image vector: {', '.join(lacking)}; set them in the configuration", file=sys.stderr)
+        print(
+            f"not in the image vector: {printable(', '.join(lacking))}; set them in the configuration", file=sys.stderr
+        )
     return 0
 
 

@@ -106,7 +106,7 @@ def test_only_the_reader_has_access_and_only_to_what_he_may_read(garden: Garden)
             status, text = page(f"{root}{wrong}")
             assert status in {403, 404}
             assert "Overview" not in text
-        status, listed = page(url)
+        status, listed = page(f"{url}?q={place.name}")
         assert status == 200
         assert f"seeds/-/-/{place.name}" in listed  # which all users may read
         assert f"{place.namespace}/" not in listed
