@@ -44,7 +44,8 @@ def test_the_command_shows_the_same(world: FlowWorld) -> None:
 
 
 def test_commands_find_a_gardenlet_on_this_computer_by_themselves(world: FlowWorld) -> None:
-    name, note = f"seed/{world.place.name}", {LOCAL_GARDENLET: f"{gethostname()} {world.url}"}
+    address = f"http://127.0.0.1:{world.process.metrics_port}"
+    name, note = f"seed/{world.place.name}", {LOCAL_GARDENLET: f"{gethostname()} {address}"}
     world.place.garden.patch(LEASES, world.place.name, {"metadata": {"annotations": note}}, namespace=LEASE_NAMESPACE)
     found = eventually(lambda: _flow_or_none(world, name), "the gardenlet to answer")
     assert found.startswith(f"Seed {world.place.name}\nSeed reconciliation Running")
