@@ -4,7 +4,8 @@
     await objects.destroy("system", system.objects(values))
 
 ManagedResources are written after all other objects of a component, since they refer to their Secrets, and are removed
-before those. A component without changes costs no request.
+before those. A component without changes costs no request but for each object that extensions may mutate: it is sent in
+each operation, so that their webhooks are called.
 """
 
 from collections.abc import Iterable
@@ -12,10 +13,18 @@ from collections.abc import Iterable
 from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.flow.run import waits_for
 from gardener import keys
-from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
 from kube.objects import Object, annotations, key, uid
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    SECRETS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.polling import wait_while
@@ -29,6 +38,12 @@ MARKS = Marks(
     field_manager="gardenlet",
     collected=keys.GARBAGE_COLLECTABLE,
     adopts=True,
+)
+_MUTATED = frozenset(
+    (each.api_version, each.kind)
+    for each in [
+        *(CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SERVICES, STATEFUL_SETS, VERTICAL_POD_AUTOSCALERS)
+    ]
 )
 _MANAGED = "/managed-resources"
 """Suffix of the owner of a component's ManagedResources."""
@@ -83,7 +98,7 @@ class ComponentObjects:
         managed, others = list[Object](), list[Object]()
         for obj in objects:
             (managed if _is_managed_resource(obj) else others).append(obj)
-        changes = await self._sets.apply(others, owner=self.owner(component))
+        changes = await self._sets.apply(others, owner=self.owner(component), resends=is_mutated)
         _demand_complete(changes)
         later = await self._sets.apply(managed, owner=owner_of_managed_resources(self.owner(component)))
         for each in later.written:
@@ -145,6 +160,11 @@ class ComponentObjects:
 def owner_of_managed_resources(owner: str) -> str:
     """Owner of a component's ManagedResources; `owner` is that of its other objects."""
     return f"{owner}{_MANAGED}"
+
+
+def is_mutated(obj: Object) -> bool:
+    """Whether webhooks of extensions may mutate the object at any time."""
+    return (obj.get("apiVersion"), obj.get("kind")) in _MUTATED and not obj.get("immutable")
 
 
 def _is_managed_resource(obj: Object) -> bool:
