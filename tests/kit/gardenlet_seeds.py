@@ -11,13 +11,13 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from agent.gardenlet.common.component_objects import MUTATED
 from agent.gardenlet.context import Context
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import COMPONENTS
 from devcluster.audit import Call
 from devcluster.cluster import Cluster
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
-from gardener.api.kinds import VERTICAL_POD_AUTOSCALERS
 from gardener.garden.seeds import namespace_of
 from kit.eventually import eventually
 from kit.garden import Garden
@@ -30,12 +30,8 @@ from kube.objects import Object, mapping, metadata, text
 from kube.paths import at, mapping_at
 from kube.resources import (
     CONFIG_MAPS,
-    DEPLOYMENTS,
-    HORIZONTAL_POD_AUTOSCALERS,
     NAMESPACES,
     SECRETS,
-    SERVICES,
-    STATEFUL_SETS,
 )
 
 GARDEN = "garden"
@@ -51,15 +47,12 @@ def describe(*, garden: Cluster, seed: Cluster, networks: Object) -> None:
             cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": {"name": name}, "data": data})
 
 
-_SENT_AGAIN = (CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SERVICES, STATEFUL_SETS, VERTICAL_POD_AUTOSCALERS)
-
-
 def changing(calls: Iterable[Call]) -> list[tuple[str, str]]:
     """Verb and resource of writes, without those that only let webhooks see an object in each operation.
 
     `test_object_sets` shows that these store nothing.
     """
-    sent_again = {("update", each.plural) for each in _SENT_AGAIN}
+    sent_again = {("update", each.plural) for each in MUTATED}
     found = [(each.verb, each.resource) for each in calls]
     return [each for each in found if each not in sent_again and each[0] not in ("get", "list", "watch")]
 

@@ -39,12 +39,8 @@ MARKS = Marks(
     collected=keys.GARBAGE_COLLECTABLE,
     adopts=True,
 )
-_MUTATED = frozenset(
-    (each.api_version, each.kind)
-    for each in [
-        *(CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SERVICES, STATEFUL_SETS, VERTICAL_POD_AUTOSCALERS)
-    ]
-)
+MUTATED = (CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SERVICES, STATEFUL_SETS, VERTICAL_POD_AUTOSCALERS)
+"""Kinds of objects that webhooks of extensions mutate."""
 _MANAGED = "/managed-resources"
 """Suffix of the owner of a component's ManagedResources."""
 _COLLECTED = (SECRETS, CONFIG_MAPS)
@@ -97,8 +93,8 @@ class ComponentObjects:
         self._gone.discard(component)
         managed, others = list[Object](), list[Object]()
         for obj in objects:
-            (managed if _is_managed_resource(obj) else others).append(obj)
-        changes = await self._sets.apply(others, owner=self.owner(component), resends=is_mutated)
+            (managed if _is_of(MANAGED_RESOURCES, obj) else others).append(obj)
+        changes = await self._sets.apply(others, owner=self.owner(component), resends=may_be_mutated)
         _demand_complete(changes)
         later = await self._sets.apply(managed, owner=owner_of_managed_resources(self.owner(component)))
         for each in later.written:
@@ -162,13 +158,13 @@ def owner_of_managed_resources(owner: str) -> str:
     return f"{owner}{_MANAGED}"
 
 
-def is_mutated(obj: Object) -> bool:
+def may_be_mutated(obj: Object) -> bool:
     """Whether webhooks of extensions may mutate the object at any time."""
-    return (obj.get("apiVersion"), obj.get("kind")) in _MUTATED and not obj.get("immutable")
+    return any(_is_of(each, obj) for each in MUTATED) and not obj.get("immutable")
 
 
-def _is_managed_resource(obj: Object) -> bool:
-    return (obj.get("apiVersion"), obj.get("kind")) == (MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+def _is_of(resource: Resource, obj: Object) -> bool:
+    return (obj.get("apiVersion"), obj.get("kind")) == (resource.api_version, resource.kind)
 
 
 def _demand_complete(changes: ChangeSet) -> None:
