@@ -28,11 +28,7 @@ from kit.world import connected
 from kube.errors import AlreadyExists, NotFound
 from kube.objects import Object, mapping, metadata, text
 from kube.paths import at, mapping_at
-from kube.resources import (
-    CONFIG_MAPS,
-    NAMESPACES,
-    SECRETS,
-)
+from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 
 GARDEN = "garden"
 _GOOD = {"Valid": "True", "Installed": "True", "Healthy": "True", "Progressing": "False"}
