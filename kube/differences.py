@@ -236,9 +236,20 @@ class _Fields:
 def own_fields(live: Object, field_manager: str) -> Iterator[Object]:
     """Fields that this field manager has set, as `fieldsV1` records them; without subresources such as the status."""
     for entry in mappings(metadata(live).get("managedFields")):
-        is_own = (entry.get("manager"), entry.get("operation")) == (field_manager, "Update")
-        if is_own and not entry.get("subresource"):
+        if _is_own(entry, field_manager):
             yield mapping(entry.get("fieldsV1"))
+
+
+def fields_of_others(live: Object, field_manager: str) -> list[Object] | None:
+    """Fields that other clients have set, in the same form; None if the API server has recorded no owners."""
+    entries = mappings(metadata(live).get("managedFields"))
+    others = [mapping(each.get("fieldsV1")) for each in entries if not _is_own(each, field_manager)]
+    return others if entries else None
+
+
+def _is_own(entry: Object, field_manager: str) -> bool:
+    is_own = (entry.get("manager"), entry.get("operation")) == (field_manager, "Update")
+    return is_own and not entry.get("subresource")
 
 
 def _managed_fields(live: Object, field_manager: str) -> _Fields | None:
@@ -252,8 +263,7 @@ def _managed_fields(live: Object, field_manager: str) -> _Fields | None:
             continue
         if entry.get("apiVersion") != live.get("apiVersion"):
             return None
-        ours = entry.get("manager") == field_manager and entry.get("operation") == "Update"
-        (own if ours and not entry.get("subresource") else others).append(fields)
+        (own if _is_own(entry, field_manager) else others).append(fields)
     return _Fields(others, own) if entries else None
 
 

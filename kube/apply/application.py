@@ -127,7 +127,7 @@ class Application(ABC):
     def is_up_to_date(self) -> bool:
         """Whether there is nothing to do, according to memory."""
         is_same = self._applied.get(self._desired.name) == self._desired.fingerprint
-        return is_same and self._live.is_accepted(self._resource, self._key)
+        return is_same and not self._always and self._live.is_accepted(self._resource, self._key)
 
     async def write(self) -> Written:
         """Write the desired state. Raises KubeError, and errors of the rules."""

@@ -8,9 +8,13 @@ no inventory: each object carries its owner and the digest of the manifest that 
 finds both by its watches, and writes nothing where nothing has changed. An object of another owner is neither written
 nor removed; it is an error of that object alone. One without an owner is adopted if `Marks.adopts` is set.
 
-Metadata of the live object stays, except for fields in the manifest and for labels and annotations that our field
-manager has set before. Everything else but the status comes from the manifest, with the fields that `kube.merge` keeps
-for the kind, and with the replicas chosen by an autoscaler of the same set.
+Metadata of the live object stays, except for fields in the manifest, and for labels and annotations that no other
+client has set. Everything else but the status comes from the manifest, with the fields that `kube.merge` keeps for the
+kind, and with the replicas chosen by an autoscaler of the same set.
+
+Admission runs only when an object is written, and the API server records no owner of what a webhook has added. So an
+object that webhooks may mutate is sent although it is as desired if the caller asks for that (`resends`): the manifest,
+without former mutations, gets those of today's webhooks. If they are the same, the API server stores nothing.
 
 An object may carry a label by which another component removes it once it is unused (`Marks.collected`). It is written
 like all others, and never removed here: running pods may still use it.
@@ -28,7 +32,7 @@ from kube.apply.application import Application, Desired, for_each
 from kube.apply.kinds import ManagedKinds
 from kube.apply.live_objects import LiveObjects, Observed, id_of
 from kube.apply.scaled import Bounds, Target, bounds_of, target_of, with_chosen_replicas
-from kube.differences import is_drifted, own_fields
+from kube.differences import fields_of_others, is_drifted
 from kube.errors import Conflict, KubeError, NotFound
 from kube.merge import MergeError, MergeOptions, with_kept_fields
 from kube.objects import (
@@ -38,13 +42,13 @@ from kube.objects import (
     group_of,
     is_deleting,
     key,
-    labels,
     mapping,
     metadata,
     object_key,
     resource_version,
     uid,
 )
+from kube.paths import mapping_at
 from kube.resources import Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
@@ -138,11 +142,18 @@ class ObjectSets:
         """Stop the watches."""
         await self._kinds.close()
 
-    async def apply(self, objects: Iterable[Object], *, owner: str, previous: Iterable[Resource] = ()) -> ChangeSet:
+    async def apply(
+        self,
+        objects: Iterable[Object],
+        *,
+        owner: str,
+        previous: Iterable[Resource] = (),
+        resends: Callable[[Object], bool] = lambda _: False,
+    ) -> ChangeSet:
         """Make these the objects of an owner; an empty set removes all of its objects.
 
         Args: previous: further kinds that it may have had objects of, in addition to those of the objects, of earlier
-            calls and of other owners.
+            calls and of other owners. resends: whether an object is sent although it is as desired; see the module.
         """
         changes, found, desired = ChangeSet(), list[tuple[Object, Resource]](), set[str]()
         objects = list(objects)
@@ -157,7 +168,7 @@ class ObjectSets:
         kinds.update(previous, (resource for _, resource in found))
         await self._live.manage(owner, kinds)
         bounds = bounds_of(objects)
-        applications = [self._application(obj, resource, owner, bounds) for obj, resource in found]
+        applications = [self._application(obj, resource, owner, bounds, always=resends(obj)) for obj, resource in found]
         outstanding = [each for each in applications if not each.is_up_to_date()]
         await for_each(partial(_write, changes), outstanding)
         await self._remove_others(desired, owner, changes)
@@ -171,12 +182,11 @@ class ObjectSets:
         await self._live.manage(owner, ())
 
     def _application(
-        self, obj: Object, resource: Resource, owner: str, bounds: Mapping[Target, Bounds]
+        self, obj: Object, resource: Resource, owner: str, bounds: Mapping[Target, Bounds], *, always: bool
     ) -> "_Application":
         applied, own = self._applied.setdefault(owner, {}), bounds.get(target_of(obj))
-        return _Application(
-            obj, resource, owner, self._marks, own, live=self._live, client=self._client, applied=applied
-        )
+        options = {"live": self._live, "client": self._client, "applied": applied, "always": always}
+        return _Application(obj, resource, owner, self._marks, own, **options)
 
     # --- removing
 
@@ -251,10 +261,11 @@ async def _write(changes: ChangeSet, application: "_Application") -> None:
     except (KubeError, MergeError, NotOursError) as error:
         changes.errors[application.text] = str(error)
     else:
-        if not written.differs:
-            return
-        (changes.created if written.before is None else changes.updated).append(application.text)
-        changes.written.append(written.after)
+        before, after = written.before, written.after
+        if before is not None and resource_version(before) == resource_version(after):
+            return  # the API server has stored nothing
+        (changes.created if before is None else changes.updated).append(application.text)
+        changes.written.append(after)
 
 
 class _Application(Application):
@@ -309,11 +320,17 @@ class _Rules:
 
 
 def would_write(
-    obj: Object, live: Object | None, *, owner: str, marks: Marks, bounds: Mapping[Target, Bounds]
+    obj: Object,
+    live: Object | None,
+    *,
+    owner: str,
+    marks: Marks,
+    bounds: Mapping[Target, Bounds],
+    resends: Callable[[Object], bool],
 ) -> Object | None:
     """Body that `ObjectSets.apply` would send for an object; None if nothing. Pure.
 
-    Args: live: is not being deleted. bounds: of its set.
+    Args: live: is not being deleted. bounds: of its set. resends: as for `apply`.
 
     Raises: NotOursError; MergeError.
     """
@@ -323,7 +340,7 @@ def would_write(
         return rules.merged(None)
     rules.check(live)
     body = rules.merged(live)
-    return body if rules.differs(body, live) else None
+    return body if resends(obj) or rules.differs(body, live) else None
 
 
 def _fingerprint(obj: Object) -> tuple[bytes, int]:
@@ -345,11 +362,8 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
     Raises: MergeError: the kind has a rule that does not support this manifest.
     """
     meta = {name: value for name, value in metadata(live).items() if name != "managedFields"}
-    own = _own_metadata(live, field_manager)
-    for name, present in (("labels", labels(live)), ("annotations", annotations(live))):
-        gone = own.get(f"f:{name}", {})
-        meta[name] = {each: text for each, text in present.items() if f"f:{each}" not in gone}
-        meta[name] |= mapping(metadata(manifest).get(name))
+    for name in ("labels", "annotations"):
+        meta[name] = {**_of_others(live, name, field_manager), **mapping(metadata(manifest).get(name))}
     if "ownerReferences" in metadata(manifest):
         meta["ownerReferences"] = metadata(manifest)["ownerReferences"]
     body = {name: value for name, value in manifest.items() if name != "status"} | {"metadata": meta}
@@ -358,10 +372,10 @@ def merged(manifest: Object, live: Object, *, field_manager: str) -> Object:
     return with_kept_fields(body, live, options)
 
 
-def _own_metadata(live: Object, field_manager: str) -> Mapping[str, Mapping[str, Any]]:
-    """Metadata fields that we have set, in the form of `fieldsV1`."""
-    own: dict[str, dict[str, Any]] = {}
-    for recorded in own_fields(live, field_manager):
-        for name, fields in mapping(recorded.get("f:metadata")).items():
-            own.setdefault(name, {}).update(mapping(fields))
-    return own
+def _of_others(live: Object, name: str, field_manager: str) -> Mapping[str, Any]:
+    """Labels or annotations that other clients have set. Those without an owner come from admission."""
+    present, recorded = mapping(metadata(live).get(name)), fields_of_others(live, field_manager)
+    if recorded is None:
+        return present
+    found = [mapping_at(fields, "f:metadata", f"f:{name}") for fields in recorded]
+    return {each: text for each, text in present.items() if any(f"f:{each}" in fields for fields in found)}

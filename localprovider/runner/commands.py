@@ -1,8 +1,8 @@
 """Local command line of each program of a control plane.
 
-Arguments are those of the manifest that `flags` allows, except for the addresses and output files of a server, and for
-those that only make sense in a pod. The name of the Deployment determines the program: commands of containers, and
-other commands of a pod (init containers, probes that run a command, hooks), are never run.
+Arguments and variables are those of the manifest that `flags` allows, except for the addresses and output files of a
+server, and for those that only make sense in a pod. The name of the Deployment determines the program: commands of
+containers, and other commands of a pod (init containers, probes that run a command, hooks), are never run.
 """
 
 import sys
@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.gardenlet.common.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
 from config import gardenlet, resource_manager
 from gardener.tenant_files import UnusableFile
 from gardener.tenant_files.kubeconfigs import kubeconfig
 from gardener.tenant_files.reading import decoded, written
-from kube.objects import Object, mapping, mappings, text, texts
+from kube.objects import Object, mapping, text, texts
 from localprocesses.assets import Assets, find
 from localprocesses.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, STAGES, kwok
 from localprocesses.confined import OutsideError
@@ -24,8 +23,10 @@ from localprocesses.versions import NEWEST, known
 from localprovider.runner.addresses import Here
 from localprovider.runner.flags import (
     AGENT_FLAGS,
+    AGENT_VARIABLES,
     APISERVER_FLAGS,
     CONTROLLER_MANAGER_FLAGS,
+    KUBERNETES_VARIABLES,
     MACHINES_FLAGS,
     MACHINES_KUBECONFIG,
     SCHEDULER_FLAGS,
@@ -37,8 +38,6 @@ from localprovider.runner.volumes import Refused
 RESOURCE_MANAGER, GARDENLET = "gardener-resource-manager", "gardenlet"
 MACHINES = "machine-controller-manager"
 
-_NAMING_FILES = (VARIABLE, COMPONENTS_VARIABLE)
-"""Environment variables that a program gets; others describe the place of its pod."""
 _CONFIG = "--config="
 _MAKE_PODS = ("deployment-controller", "replicaset-controller")
 
@@ -134,12 +133,14 @@ class Program:
         servers: names of its local ports, the probed one first.
         call: returns its command line, or raises LocalProcessError, Refused or NotBuilt.
         is_called: whether other programs have its ports in their configuration.
+        variables: permitted ones of its environment; see `flags`.
         config: None if its files are the same as in a pod.
         reads: files of this project that it reads.
     """
 
     servers: tuple[str, ...]
     call: Call
+    variables: Mapping[str, Rule]
     is_called: bool = False
     config: Config | None = None
     reads: tuple[Path, ...] = ()
@@ -206,14 +207,7 @@ def _kube_program(program: Path | None, given: Sequence[str], here: Here, port: 
 
 def _agent(container: Object, here: Here, _: Ports) -> list[str]:
     # Independent of the start command in its image.
-    given = {text(each.get("name")): text(each.get("value")) for each in mappings(container.get("env"))}
-    try:
-        files = [f"{name}={here.file(given[name])}" for name in _NAMING_FILES if given.get(name)]
-    except OutsideError as error:
-        raise Refused(f"variables of its environment: {error}") from error
-    arguments = read(texts(container.get("args")), AGENT_FLAGS, here)
-    program = [sys.executable, "-P", "-m", "agent", *arguments]
-    return ["env", *files, *program] if files else program
+    return [sys.executable, "-P", "-m", "agent", *read(texts(container.get("args")), AGENT_FLAGS, here)]
 
 
 def config_file(command: Sequence[str]) -> str:
@@ -231,7 +225,7 @@ def config_file(command: Sequence[str]) -> str:
 def _of_ours(name: str, connection: str, *, kind: str, serves: str = "") -> Program:
     """Return a program of ours; `serves` is the field of a server in addition to those for probes and metrics."""
     servers = {"healthProbes": f"{name}-health", "metrics": f"{name}-metrics"} | ({serves: name} if serves else {})
-    return Program(tuple(servers.values()), _agent, config=Config(connection, servers, kind))
+    return Program(tuple(servers.values()), _agent, AGENT_VARIABLES, config=Config(connection, servers, kind))
 
 
 def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
@@ -250,10 +244,11 @@ def _machines(container: Object, here: Here, ports: Ports) -> list[str]:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    APISERVER: Program((APISERVER,), _apiserver, is_called=True),
-    CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager),
-    SCHEDULER: Program((SCHEDULER,), _scheduler),
-    MACHINES: Program((MACHINES,), _machines, reads=(STAGES,)),
+    APISERVER: Program((APISERVER,), _apiserver, KUBERNETES_VARIABLES, is_called=True),
+    CONTROLLER_MANAGER: Program((CONTROLLER_MANAGER,), _controller_manager, KUBERNETES_VARIABLES),
+    SCHEDULER: Program((SCHEDULER,), _scheduler, KUBERNETES_VARIABLES),
+    # The simulator is another program than that of the Deployment.
+    MACHINES: Program((MACHINES,), _machines, {}, reads=(STAGES,)),
     RESOURCE_MANAGER: _of_ours(
         RESOURCE_MANAGER,
         "sourceClientConnection",

@@ -21,7 +21,8 @@ from localprocesses.confined import OutsideError
 from localprocesses.local import LocalProcessError
 from localprovider.runner.addresses import Here
 from localprovider.runner.commands import PROGRAMS, NotBuilt, Program, config_file, without_pods
-from localprovider.runner.conditions import condition
+from localprovider.runner.conditions import GOOD, condition
+from localprovider.runner.flags import variables, without_effect
 from localprovider.runner.pods import ROOT, Pod, Pods, Standing
 from localprovider.runner.probes import probe_of
 from localprovider.runner.volumes import File, MissingSource, Refused, files, mounts
@@ -29,6 +30,8 @@ from localprovider.runner.volumes import File, MissingSource, Refused, files, mo
 SIMULATED = "local.provider/simulated"
 """Annotation of Deployments that are reported as ready without a process."""
 _MISSING_SECONDS = 1.0
+_LONGEST = 1000
+"""Characters about parts without effect in a message."""
 _ROLLED_OUT = "NewReplicaSetAvailable"
 _SERVICES = {APISERVER: APISERVER, **{f"{each}-client": f"{each}-client" for each in ("etcd-main", "etcd-events")}}
 """Service -> name of its local port. Local processes use no other Services."""
@@ -64,6 +67,7 @@ class DeploymentReconciler:
             await self._report(deployment, Standing("", 0.0))
             return Done()
         program = PROGRAMS[name.name]
+        ignored = without_effect(_template(deployment), program.variables)
         try:
             standing = await self.pods.run(self._pod(deployment, program))
         except MissingSource as error:
@@ -71,9 +75,9 @@ class DeploymentReconciler:
         except NotBuilt as error:
             standing = await self.pods.build(error.release)
         except (LocalProcessError, OSError, OutsideError, Refused) as error:
-            await self._report(deployment, Standing(str(error), _MISSING_SECONDS))
+            await self._report(deployment, Standing(str(error), _MISSING_SECONDS), ignored)
             raise ReconcileError(str(error)) from error
-        await self._report(deployment, standing)
+        await self._report(deployment, standing, ignored)
         if standing.lacks_port and not program.is_called:
             self.pods.places.forget_ports(name.namespace, *program.servers)
             return RequeueAfter(0.0)
@@ -97,7 +101,7 @@ class DeploymentReconciler:
             OutsideError: a name or path is not accepted.
             Refused: the Deployment has unsupported parts.
         """
-        name, template = key(deployment), mapping_at(spec(deployment), "template", "spec")
+        name, template = key(deployment), _template(deployment)
         container = next(iter(mappings(template.get("containers"))), {})
         places = self.pods.places
         ports = {each: places.port(name.namespace, each) for each in (*program.servers, *_SERVICES.values())}
@@ -112,6 +116,7 @@ class DeploymentReconciler:
             name=name.name,
             here=here,
             command=without_pods(command) if is_seed else command,
+            environment=variables(container, program.variables, here),
             files=found,
             probe=probe_of(container, ports[program.servers[0]]),
             # A token next to the kubeconfig is replaced periodically.
@@ -123,7 +128,10 @@ class DeploymentReconciler:
 
     # --- status
 
-    async def _report(self, deployment: Object, standing: Standing) -> None:
+    async def _report(self, deployment: Object, standing: Standing, ignored: Sequence[str] = ()) -> None:
+        """Write the status. Args: ignored: parts of the pod that have no effect."""
+        limits = f"; without effect on this computer: {', '.join(ignored)}"[:_LONGEST] if ignored else ""
+        problem, good = (f"{each}{limits}" for each in (standing.problem, GOOD))
         wanted = integer(spec(deployment).get("replicas"))
         ready = 0 if standing.problem else wanted
         moment = format_time(self.clock())
@@ -135,11 +143,17 @@ class DeploymentReconciler:
             "availableReplicas": ready,
             "unavailableReplicas": wanted - ready,
             "conditions": [
-                condition(deployment, "Available", is_true=not standing.problem, reported=standing.problem, now=moment),
+                condition(
+                    deployment, "Available", is_true=not standing.problem, reported=problem, now=moment, good=good
+                ),
                 condition(deployment, "Progressing", is_true=True, reported="", now=moment, reason=_ROLLED_OUT),
             ],
         }
         await self.statuses.write(deployment, status)
+
+
+def _template(deployment: Object) -> Object:
+    return mapping_at(spec(deployment), "template", "spec")
 
 
 def prepared(

@@ -1,14 +1,17 @@
-"""Permitted flags of the programs of a control plane, and their permitted values.
+"""Permitted flags and variables of the programs of a control plane, and their permitted values.
 
 A Deployment defines the arguments of its program. In a seed that is a Shoot, its owner can write any Deployment, so
 flags that are not listed are refused: a flag may name a local file, write one, or run a program. Flags for addresses
-and output files of a server are not taken from the Deployment; see `commands`. Contents of files are checked by
+and output files of a server are not taken from the Deployment; see `commands`. Variables that are not listed have no
+effect, and the Deployment reports them; most describe the place of a pod. Contents of files are checked by
 `gardener.tenant_files.mounted`, which has to know each flag that names a file with paths in it.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from agent.gardenlet.common.image_overwrites import COMPONENTS_VARIABLE, VARIABLE
+from kube.objects import Object, mappings, text
 from localprocesses.confined import OutsideError
 from localprovider.runner.addresses import Here
 from localprovider.runner.volumes import Refused
@@ -167,6 +170,17 @@ AGENT_FLAGS: Mapping[str, Rule] = {"config": _file}
 MACHINES_KUBECONFIG = "target-kubeconfig"
 MACHINES_FLAGS: Mapping[str, Rule] = {MACHINES_KUBECONFIG: _file}
 
+# --- variables: patterns of names
+
+KUBERNETES_VARIABLES: Mapping[str, Rule] = {
+    "GODEBUG": _matching(r"[a-z0-9]{1,50}=[A-Za-z0-9.]{1,50}(,[a-z0-9]{1,50}=[A-Za-z0-9.]{1,50}){0,20}"),
+    "GOGC": _matching(r"off|\d{1,9}"),
+    "GOMAXPROCS": _number,
+    "GOMEMLIMIT": _matching(r"off|\d{1,18}(B|[KMGT]iB)?"),
+    "KUBE_FEATURE_[A-Za-z0-9]{1,100}": _switch,
+}
+AGENT_VARIABLES: Mapping[str, Rule] = {VARIABLE: _file, COMPONENTS_VARIABLE: _file}
+
 
 def read(arguments: Sequence[str], rules: Mapping[str, Rule], here: Here) -> list[str]:
     """Return the arguments with local values.
@@ -196,3 +210,40 @@ def _read(arguments: Sequence[str], rules: Mapping[str, Rule], here: Here) -> It
             raise Refused(f"--{name}: {error}") from error
         if allowed is not None:
             yield f"--{name}={allowed}"
+
+
+def variables(container: Object, rules: Mapping[str, Rule], here: Here) -> dict[str, str]:
+    """Return the permitted variables, with local values.
+
+    Raises:
+        Refused: a value is not permitted.
+    """
+    found = dict[str, str]()
+    for each in mappings(container.get("env")):
+        name, value, rule = text(each.get("name")), text(each.get("value")), _rule_of(each, rules)
+        if rule is None or not value:
+            continue
+        try:
+            found[name] = text(rule(value, here))
+        except (OutsideError, Refused) as error:
+            raise Refused(f"variable {name}: {error}") from error
+    return found
+
+
+def without_effect(pod: Object, rules: Mapping[str, Rule]) -> list[str]:
+    """Return parts of a pod that have no effect here; `rules` are those of the variables."""
+    first, *others = mappings(pod.get("containers")) or [{}]
+    given = mappings(first.get("env"))
+    return [
+        *(f"variable {text(each.get('name'))[:_SHOWN]}" for each in given if _rule_of(each, rules) is None),
+        *(["envFrom"] if first.get("envFrom") else []),
+        *(f"container {text(each.get('name'))}" for each in others),
+        *(f"init container {text(each.get('name'))}" for each in mappings(pod.get("initContainers"))),
+    ]
+
+
+def _rule_of(variable: Object, rules: Mapping[str, Rule]) -> Rule | None:
+    """Rule for a value in the Deployment itself; None if the variable has no effect."""
+    name = text(variable.get("name"))
+    found = (rule for pattern, rule in rules.items() if re.fullmatch(pattern, name))
+    return None if "valueFrom" in variable else next(found, None)

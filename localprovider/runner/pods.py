@@ -3,8 +3,8 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Pod:
     """Description of a process.
 
     Attributes:
+        environment: variables of its container.
         files: files with local paths in them.
         probe: None if it is ready as soon as it runs.
         reads: additional readable files and directories.
@@ -50,6 +51,7 @@ class Pod:
     files: Sequence[File]
     probe: Probe | None = None
     reads: Sequence[Path] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def process(self) -> str:
@@ -58,7 +60,8 @@ class Pod:
     @property
     def digest(self) -> str:
         """Digest of everything whose change requires a restart."""
-        whole = hashlib.sha256("\0".join(self.command).encode())
+        variables = [f"{name}={value}" for name, value in sorted(self.environment.items())]
+        whole = hashlib.sha256("\0".join((*variables, *self.command)).encode())
         for each in sorted(self.files, key=lambda file: file.path):
             if each.is_fixed:
                 whole.update(f"\0{each.path}\0".encode() + each.content)
@@ -120,7 +123,7 @@ class Pods:
             self.processes.note_end(pod.process)
         temporary = files.make(f"{own}/{ROOT}{TEMPORARY}")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        environment |= {"TMPDIR": str(temporary), IDENTITY: pod.process}
+        environment |= {**pod.environment, "TMPDIR": str(temporary), IDENTITY: pod.process}
         allowed = confinement(pod.command, own=files.path(own), reads=pod.reads)
         if wait := await self.processes.start(pod.process, pod.command, environment=environment, confinement=allowed):
             reported = self.processes.error(pod.process)

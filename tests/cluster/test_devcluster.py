@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,16 +51,18 @@ def test_a_node_without_the_annotation_is_left_alone(cluster: Cluster, namespace
         place.delete("Node", name)
 
 
-def run_pod(place: Place) -> Object:
-    place.create(pod("pod", terminationGracePeriodSeconds=30))
+def run_pod(place: Place, **fields: Any) -> Object:
+    place.create(pod("pod", terminationGracePeriodSeconds=30, **fields))
     eventually(lambda: is_ready(place.get("Pod", "pod")))
     return place.get("Pod", "pod")
 
 
-def test_a_pod_is_scheduled_and_gets_ready(cluster: Cluster, namespace: str) -> None:
-    running = run_pod(Place(cluster, namespace))
+@pytest.mark.parametrize("host", [False, True], ids=["its own network", "that of its node"])
+def test_a_pod_is_scheduled_and_gets_ready(host: bool, cluster: Cluster, namespace: str) -> None:
+    running = run_pod(Place(cluster, namespace), hostNetwork=host)
     assert running["spec"]["nodeName"].startswith("node-")
-    assert running["status"]["podIP"]
+    status = running["status"]
+    assert (status["podIP"] == status["hostIP"], bool(status["podIP"])) == (host, True)
     assert [status["ready"] for status in running["status"]["containerStatuses"]] == [True]
 
 

@@ -131,11 +131,19 @@ async def test_a_process_uses_no_files_but_its_own(pods: Pods, tmp_path: Path) -
     assert log.count("ermission denied") >= 3
 
 
-async def test_a_process_gets_no_variables_of_this_program(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_gets_variables_of_its_container_and_none_of_this_program(
+    pods: Pods, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBECONFIG", "of-the-user")
-    await pods.run(pod(pods, "sh", "-c", "set"))
+    plain = pod(pods, "sh", "-c", "set")
+    given = replace(plain, environment={"GOGC": "50", "TMPDIR": "/elsewhere"})
+    assert given.digest != plain.digest
+    await pods.run(given)
     await soon(lambda: _is_over(pods.processes.directory), "the process to end")
-    assert "of-the-user" not in pods.processes.log(f"{NAMESPACE}.{NAME}").read_text()
+    log = pods.processes.log(f"{NAMESPACE}.{NAME}").read_text()
+    assert "GOGC='50'" in log
+    assert "of-the-user" not in log
+    assert "/elsewhere" not in log
 
 
 async def test_a_log_is_cut(pods: Pods) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from kit.eventually import soon
+from kit.mutating_webhook import MutatingWebhook, served
 from kit.objects import config_map, deployment, placed, role, service
 from kit.world import WRITES, CountingClient, World, connected
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
@@ -57,8 +58,8 @@ class Place(World):
         await self.sets.close()
         await self.caches.close()
 
-    async def apply(self, *objects: Object, owner: str = "one", previous: Any = ()) -> ChangeSet:
-        return await self.sets.apply([placed(obj, self.namespace) for obj in objects], owner=owner, previous=previous)
+    async def apply(self, *objects: Object, owner: str = "one", **options: Any) -> ChangeSet:
+        return await self.sets.apply([placed(obj, self.namespace) for obj in objects], owner=owner, **options)
 
     async def is_reported(self, owner: str = "one") -> None:
         """Returns when the owner was called for."""
@@ -329,3 +330,80 @@ async def test_a_conflict_is_resolved_by_looking_again(place: Place) -> None:
     assert (changes.errors, kinds_in(changes.updated)) == ({}, ["ConfigMap"])
     live = await place.get("ConfigMap", "a")
     assert (live["data"], labels(live)["theirs"]) == ({"k": "w"}, "1")
+
+
+# --- mutating webhooks
+
+MUTATED = ("Deployment", "ConfigMap")
+
+
+class Mutations:
+    """Objects, a webhook that mutates them, and its answers."""
+
+    def __init__(self, place: Place, webhook: MutatingWebhook) -> None:
+        self.place, self.webhook = place, webhook
+        self.wanted = [deployment("a", labels={"app": "ours"}), config_map("a", {"k": "v"}, labels={"app": "ours"})]
+
+    def answer(self, value: str) -> None:
+        note = {"op": "add", "path": "/metadata/labels/mutated", "value": value}
+        argument = {"op": "add", "path": "/spec/template/spec/containers/0/args", "value": [f"--mutated={value}"]}
+        added = {"op": "add", "path": "/data/mutated", "value": value}
+        self.webhook.patches = {"Deployment": [note, argument], "ConfigMap": [note, added]}
+
+    async def apply(self, *, resends: bool) -> list[str]:
+        """Kinds of the objects that have changed."""
+        changes = await self.place.apply(*self.wanted, resends=lambda _: resends)
+        assert changes.is_complete, changes.errors
+        return kinds_in([*changes.created, *changes.updated])
+
+    async def seen(self) -> list[Any]:
+        """Mutations of both objects."""
+        deployed, config = [await self.place.get(kind, "a") for kind in MUTATED]
+        (container,) = deployed["spec"]["template"]["spec"]["containers"]
+        found = [labels(deployed).get("mutated"), container.get("args"), labels(config).get("mutated"), config["data"]]
+        assert (labels(deployed)["app"], labels(config)["app"]) == ("ours", "ours")
+        return found
+
+
+def mutations(value: str) -> list[Any]:
+    return [value, [f"--mutated={value}"], value, {"k": "v", "mutated": value}]
+
+
+NOT_MUTATED = [None, None, None, {"k": "v"}]
+
+
+async def test_what_webhooks_answer_now_is_set_when_objects_are_sent_again(place: Place) -> None:
+    """A webhook is registered after the objects exist, changes its answer, and is removed while the program restarts."""
+    async with served(place) as webhook:
+        objects = Mutations(place, webhook)
+        await objects.apply(resends=True)
+        assert await objects.seen() == NOT_MUTATED
+
+        objects.answer("one")
+        await webhook.register()
+        assert await objects.apply(resends=False) == []
+        assert await objects.seen() == NOT_MUTATED
+        assert await objects.apply(resends=True) == ["ConfigMap", "Deployment"]
+        assert await objects.seen() == mutations("one")
+
+        calls = webhook.calls
+        assert await objects.apply(resends=True) == [], "the API server has stored nothing"
+        assert webhook.calls >= calls + len(MUTATED)
+
+        objects.wanted.append(config_map("created-later", {"k": "v"}, labels={"app": "ours"}))
+        assert await objects.apply(resends=False) == ["ConfigMap"]
+        assert (await place.get("ConfigMap", "created-later"))["data"] == {"k": "v", "mutated": "one"}
+
+        objects.answer("two")
+        assert await objects.apply(resends=True) == ["ConfigMap", "ConfigMap", "Deployment"]
+        assert await objects.seen() == mutations("two")
+
+        await place.stop()
+        await webhook.remove()
+        place.start()
+        assert await objects.apply(resends=False) == []
+        assert await objects.seen() == mutations("two")
+        assert await objects.apply(resends=True) == ["ConfigMap", "ConfigMap", "Deployment"]
+        assert await objects.seen() == NOT_MUTATED
+        later = await place.get("ConfigMap", "created-later")
+        assert (later["data"], labels(later).get("mutated")) == ({"k": "v"}, None)

@@ -25,7 +25,7 @@ from devcluster.api import Api
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
-from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY
 from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
@@ -44,7 +44,16 @@ from kit.shoot_rotation import (
 from kube.errors import NotFound, Unreachable
 from kube.objects import Object, metadata
 from kube.paths import at
-from kube.resources import API_SERVICES, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
+from kube.resources import (
+    API_SERVICES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Resource,
+)
 from kubectl.garden.__main__ import app
 from localprocesses.versions import NEWEST
 from localprovider.runner.places import Places
@@ -102,6 +111,12 @@ class Recorded(Meadow):
         """Names of objects of the control plane."""
         found = self.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]
         return [name for each in found if (name := metadata(each)["name"]).startswith(prefix)]
+
+    def versions(self) -> dict[str, str]:
+        """Of objects of the control plane that extensions may mutate, and that no controller writes."""
+        kinds = (DEPLOYMENTS, SERVICES, VERTICAL_POD_AUTOSCALERS)
+        found = [each for kind in kinds for each in self.seed.api.get(kind.path(namespace=TECHNICAL_ID))["items"]]
+        return {metadata(each)["uid"]: metadata(each)["resourceVersion"] for each in found}
 
     def secret_values(self) -> set[str]:
         """Lines and words of all Secrets of the control plane that could only have been taken from there."""
@@ -169,7 +184,11 @@ def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meado
 
 
 def test_a_reconciliation_that_changes_nothing_writes_its_status_and_queries_etcds(meadow: Recorded) -> None:
-    """The Cluster object shows the status of the Shoot, when it begins and when it ends."""
+    """The Cluster object shows the status of the Shoot, when it begins and when it ends.
+
+    Objects that extensions may mutate are sent once, for admission; the API server stores nothing.
+    """
+    before = meadow.versions()
     with closing(meadow.garden.audit()) as in_garden, closing(meadow.seed.audit()) as in_seed:
         marks = in_garden.mark(), in_seed.mark()
         meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
@@ -177,7 +196,13 @@ def test_a_reconciliation_that_changes_nothing_writes_its_status_and_queries_etc
         garden = in_garden.count(since=marks[0], user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
         seed = in_seed.count(since=marks[1], user_agent="gardenlet/", verbs=WRITES)
     assert garden.keys() <= {("patch", "shoots/status"), ("patch", "events"), ("create", "events")}
-    assert seed == {("patch", "clusters"): 2, ("update", "etcds"): 2}
+    sent = {"deployments": 3, "horizontalpodautoscalers": 1, "services": 3, "verticalpodautoscalers": 5}
+    assert seed == {
+        ("patch", "clusters"): 2,
+        ("update", "etcds"): 2,
+        **{("update", each): n for each, n in sent.items()},
+    }
+    assert meadow.versions() == before
 
 
 @contextmanager

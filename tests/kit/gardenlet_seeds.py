@@ -6,14 +6,16 @@ async with place.gardenlet(declare) as loop:
 ...
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from agent.gardenlet.common.component_objects import MUTATED
 from agent.gardenlet.context import Context
 from config.gardenlet.controllers import Controllers
 from config.gardenlet.schema import COMPONENTS
+from devcluster.audit import Call
 from devcluster.cluster import Cluster
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.garden.seeds import namespace_of
@@ -39,6 +41,16 @@ def describe(*, garden: Cluster, seed: Cluster, networks: Object) -> None:
     for cluster, name, data in described:
         with suppress(AlreadyExists):
             cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": {"name": name}, "data": data})
+
+
+def changing(calls: Iterable[Call]) -> list[tuple[str, str]]:
+    """Verb and resource of writes, without those that only let webhooks see an object in each operation.
+
+    `test_object_sets` shows that these store nothing.
+    """
+    sent_again = {("update", each.plural) for each in MUTATED}
+    found = [(each.verb, each.resource) for each in calls]
+    return [each for each in found if each not in sent_again and each[0] not in ("get", "list", "watch")]
 
 
 class SeedPlace:

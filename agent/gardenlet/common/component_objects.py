@@ -4,7 +4,8 @@
     await objects.destroy("system", system.objects(values))
 
 ManagedResources are written after all other objects of a component, since they refer to their Secrets, and are removed
-before those. A component without changes costs no request.
+before those. A component without changes costs no request but for each object that extensions may mutate: it is sent in
+each operation, so that their webhooks are called.
 """
 
 from collections.abc import Iterable
@@ -12,10 +13,18 @@ from collections.abc import Iterable
 from agent.gardenlet.common.managed_resource_writes import ManagedResourceWrites
 from agent.gardenlet.flow.run import waits_for
 from gardener import keys
-from gardener.api.kinds import MANAGED_RESOURCES
+from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kube.apply.object_sets import ChangeSet, Marks, ObjectSets
 from kube.objects import Object, annotations, key, uid
-from kube.resources import CONFIG_MAPS, SECRETS, Resource
+from kube.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    SECRETS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
 from kube.runtime.client import Form, Selection
 from kube.runtime.controller import ReconcileError
 from kube.runtime.polling import wait_while
@@ -30,6 +39,8 @@ MARKS = Marks(
     collected=keys.GARBAGE_COLLECTABLE,
     adopts=True,
 )
+MUTATED = (CONFIG_MAPS, DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SERVICES, STATEFUL_SETS, VERTICAL_POD_AUTOSCALERS)
+"""Kinds of objects that webhooks of extensions mutate."""
 _MANAGED = "/managed-resources"
 """Suffix of the owner of a component's ManagedResources."""
 _COLLECTED = (SECRETS, CONFIG_MAPS)
@@ -82,8 +93,8 @@ class ComponentObjects:
         self._gone.discard(component)
         managed, others = list[Object](), list[Object]()
         for obj in objects:
-            (managed if _is_managed_resource(obj) else others).append(obj)
-        changes = await self._sets.apply(others, owner=self.owner(component))
+            (managed if _is_of(MANAGED_RESOURCES, obj) else others).append(obj)
+        changes = await self._sets.apply(others, owner=self.owner(component), resends=may_be_mutated)
         _demand_complete(changes)
         later = await self._sets.apply(managed, owner=owner_of_managed_resources(self.owner(component)))
         for each in later.written:
@@ -147,8 +158,13 @@ def owner_of_managed_resources(owner: str) -> str:
     return f"{owner}{_MANAGED}"
 
 
-def _is_managed_resource(obj: Object) -> bool:
-    return (obj.get("apiVersion"), obj.get("kind")) == (MANAGED_RESOURCES.api_version, MANAGED_RESOURCES.kind)
+def may_be_mutated(obj: Object) -> bool:
+    """Whether webhooks of extensions may mutate the object at any time."""
+    return any(_is_of(each, obj) for each in MUTATED) and not obj.get("immutable")
+
+
+def _is_of(resource: Resource, obj: Object) -> bool:
+    return (obj.get("apiVersion"), obj.get("kind")) == (resource.api_version, resource.kind)
 
 
 def _demand_complete(changes: ChangeSet) -> None:

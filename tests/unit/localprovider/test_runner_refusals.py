@@ -26,7 +26,15 @@ from localprovider.runner.addresses import Here
 from localprovider.runner.commands import GARDENLET, MACHINES, OF_SHOOTS, PROGRAMS, RESOURCE_MANAGER
 from localprovider.runner.confinement import confinement
 from localprovider.runner.deployments import prepared
-from localprovider.runner.flags import APISERVER_FLAGS, CONTROLLER_MANAGER_FLAGS, SCHEDULER_FLAGS, Rule, read
+from localprovider.runner.flags import (
+    APISERVER_FLAGS,
+    CONTROLLER_MANAGER_FLAGS,
+    SCHEDULER_FLAGS,
+    Rule,
+    read,
+    variables,
+    without_effect,
+)
 from localprovider.runner.places import Places
 from localprovider.runner.probes import probe_of
 from localprovider.runner.snapshots import BucketAway, directory_of
@@ -123,20 +131,68 @@ class _Assets:
     apiserver, controller_manager, scheduler = (Path("/bin") / each for each in RULES)
 
 
-def test_programs_of_ours_get_their_configuration_and_no_other_flag_or_variable() -> None:
+def test_programs_of_ours_get_their_configuration_and_no_other_flag() -> None:
     for program in (GARDENLET, RESOURCE_MANAGER):
         call = PROGRAMS[program].call
-        hostile = [{"name": "LD_PRELOAD", "value": "/tmp/x.so"}, {"name": "KUBECONFIG", "value": "/k"}]
-        called = call({"args": ["--config=/etc/k/c"], "env": hostile}, HERE, {})
+        called = call({"args": ["--config=/etc/k/c"]}, HERE, {})
         assert called[-3:] == ["-m", "agent", "--config=/own/root/etc/k/c"]
-        assert not any("/k" in each and "root" not in each for each in called)
         for container in (
             {"args": ["--config=/etc/passwd"]},
             {"args": ["--config=/etc/k/c", "--metrics-bind-address=:80"]},
-            {"args": ["--config=/etc/k/c"], "env": [{"name": "IMAGEVECTOR_OVERWRITE", "value": "/etc/passwd"}]},
         ):
             with pytest.raises(Refused):
                 call(container, HERE, {})
+
+
+PERMITTED = [
+    *((APISERVER, name, value) for name, value in (("GOGC", "50"), ("GOMEMLIMIT", "2GiB"), ("GOMAXPROCS", "2"))),
+    (CONTROLLER_MANAGER, "KUBE_FEATURE_WatchListClient", "true"),
+    (SCHEDULER, "GODEBUG", "http2client=0,netdns=go"),
+]
+
+
+@pytest.mark.parametrize(("program", "name", "value"), PERMITTED)
+def test_variables_of_the_list_reach_the_program(program: str, name: str, value: str) -> None:
+    container = {"env": [{"name": name, "value": value}]}
+    assert variables(container, PROGRAMS[program].variables, HERE) == {name: value}
+    assert without_effect({"containers": [container]}, PROGRAMS[program].variables) == []
+
+
+def test_files_in_variables_are_mounted_ones() -> None:
+    name = "IMAGEVECTOR_OVERWRITE"
+    given = {"env": [{"name": name, "value": "/etc/k/c"}]}
+    assert variables(given, PROGRAMS[GARDENLET].variables, HERE) == {name: "/own/root/etc/k/c"}
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "value"),
+    [
+        (GARDENLET, "IMAGEVECTOR_OVERWRITE", "/etc/passwd"),
+        (APISERVER, "GOMAXPROCS", "two"),
+        (APISERVER, "GODEBUG", "a=/etc/passwd"),
+        (SCHEDULER, "KUBE_FEATURE_WatchListClient", "/tmp"),
+    ],
+)
+def test_values_of_variables_are_checked(program: str, name: str, value: str) -> None:
+    with pytest.raises(Refused, match=f"variable {name}: "):
+        variables({"env": [{"name": name, "value": value}]}, PROGRAMS[program].variables, HERE)
+
+
+@pytest.mark.parametrize("program", [*RULES, GARDENLET, RESOURCE_MANAGER, MACHINES])
+def test_what_has_no_effect_is_reported(program: str) -> None:
+    """Variables by which a program could be made to run another, values from elsewhere, and further containers."""
+    names = ("LD_PRELOAD", "KUBECONFIG", "PATH", "PYTHONPATH", "GOCOVERDIR", "SSL_CERT_FILE", "XGOGC", "GOGCX")
+    given = [
+        *({"name": each, "value": "/tmp/x"} for each in names),
+        {"name": "GOMAXPROCS", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+    ]
+    first = {"name": "a", "env": given, "envFrom": [{"secretRef": {"name": "s"}}]}
+    pod = {"containers": [first, {"name": "b"}], "initContainers": [{"name": "c"}]}
+    assert variables(first, PROGRAMS[program].variables, HERE) == {}
+    assert without_effect(pod, PROGRAMS[program].variables) == [
+        *(f"variable {each}" for each in (*names, "GOMAXPROCS")),
+        *("envFrom", "container b", "init container c"),
+    ]
 
 
 def test_what_plays_machines_needs_a_kubeconfig_that_is_mounted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.gardenlet.common.component_objects import MARKS, owner_of_managed_resources
+from agent.gardenlet.common.component_objects import MARKS, may_be_mutated, owner_of_managed_resources
 from agent.gardenlet.shoot.dry_run.client import Recorded, RecordingClient
 from agent.gardenlet.shoot.dry_run.components import RecordedComponents
 from agent.gardenlet.shoot.dry_run.rules.bundles import Bundled, bundled, differences_within, is_reference_only
@@ -144,7 +144,7 @@ class Components:
         if live is not None and is_deleting(live):
             live = None  # must be deleted first, then it is recreated
         try:
-            body = would_write(obj, live, owner=owner, marks=MARKS, bounds=bounds)
+            body = would_write(obj, live, owner=owner, marks=MARKS, bounds=bounds, resends=may_be_mutated)
         except (MergeError, NotOursError) as error:
             return _Change(resource=resource, name=name, before=live, after=obj, problem=str(error))
         if body is None:
