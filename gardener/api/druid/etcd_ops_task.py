@@ -11,7 +11,7 @@ _SNAPSHOT = struct(
     {
         "type*": string("Type of the snapshot.", enum=["full", "delta"]),
         "isFinal": boolean("Whether it is the last snapshot; only full ones can be."),
-        "timeoutSeconds": integer("Timeout of the snapshot, in seconds.", default=60, at_least=1),
+        "timeoutSeconds": integer("Timeout of the snapshot, in seconds. Default: 60.", default=60, at_least=1),
     },
     rules=[
         rule("self.type != 'delta' || !has(self.isFinal)", "must not be set for delta snapshots", field="isFinal"),
@@ -33,7 +33,7 @@ ETCD_OPS_TASK = Definition(
                 },
                 "etcdName": string("Name of the Etcd."),
                 "ttlSecondsAfterFinished": integer(
-                    "Seconds after which a finished task is deleted.", default=3600, at_least=1
+                    "Seconds after which a finished task is deleted. Default: 3600.", default=3600, at_least=1
                 ),
             },
             rules=[immutable("config"), immutable("etcdName"), immutable("ttlSecondsAfterFinished")],
