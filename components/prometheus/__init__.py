@@ -23,7 +23,6 @@ from components.secrets.configs import Config
 from components.seed_component import SeedComponent, SeedInputs
 from gardener import conditions, keys
 from gardener.api.kinds import PROMETHEUSES
-from gardener.api.seed_definitions import Stage
 from kube.objects import Object, labels, text
 from kube.paths import at
 from kube.quantities import parse_quantity
@@ -167,7 +166,6 @@ COMPONENTS = [
         images=["prometheus"],
         objects=partial(_objects, each),
         secrets=partial(_secrets, each),
-        needs=[Stage.MONITORING],
     )
     for each in SERVERS
 ]

@@ -4,7 +4,6 @@ from components.manifest import manifest
 from components.parts import in_seed
 from components.seed_component import SeedComponent, SeedInputs
 from gardener import conditions
-from gardener.api.seed_definitions import Stage
 from kube.objects import Object
 
 NAME = "prometheus-operator"
@@ -22,5 +21,4 @@ COMPONENT = SeedComponent(
     images=["prometheus_operator", "config_reloader"],
     objects=_objects,
     is_of_garden=True,
-    needs=[Stage.MONITORING],
 )

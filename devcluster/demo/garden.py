@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from agent.gardenlet.common.charts import program as helm
 from devcluster.demo.clusters import ROSE, ClusterScenes
 from devcluster.demo.controllers import ControllerScenes
 from devcluster.demo.gardenlet import GardenletScenes
@@ -17,11 +16,12 @@ from devcluster.demo.seeds import SeedScenes
 from devcluster.demo.stage import shown
 from devcluster.garden import objects
 from devcluster.garden.box import GardenBox
+from devcluster.garden.seed import provide_helm
 from gardener.api.garden import CLOUD_PROFILES, PROJECTS, SHOOTS
 from kube.objects import Object, annotations, key, labels
 from kube.paths import at
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from localprocesses import assets, helm_program
+from localprocesses import assets
 from localprocesses.local import LocalProcessError
 
 SHOOT, BROKEN = (Path(__file__).with_name(name) for name in ("shoot.yaml", "broken-shoot.yaml"))
@@ -50,7 +50,7 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
 
     def _start_garden(self) -> None:
         assets.demand_controllers(assets.find_or_build())  # has a progress display of its own
-        _demand_helm()
+        provide_helm()
         garden = GardenBox(self._cluster)
         with self._screen.step("starting a control plane") as step:
             self._cluster.start()
@@ -101,14 +101,6 @@ class GardenDemo(GardenletScenes, ClusterScenes, ControllerScenes, SeedScenes):
   kubectl auth can-i --list --namespace={self.project_namespace} --as=ann     # what an owner may do in her Project
   {sys.executable} -m webhooks garden validate {shown(BROKEN)}     # the same without a cluster
   tail -f {logs}""")
-
-
-def _demand_helm() -> None:
-    """Check that helm exists: gardenlets install extensions with it."""
-    try:
-        helm.found()
-    except helm.HelmError:
-        helm_program.find_or_build()
 
 
 def _read(file: Path) -> Object:

@@ -5,11 +5,13 @@ bootstrap token of the garden. It does everything else itself.
 """
 
 import secrets
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from socket import gethostname
 
+from agent.gardenlet.common.charts import program as helm
 from components.registry import images_of_workers
 from config import gardenlet
 from config.gardenlet.schema import COMPONENTS, SHOOT_COMPONENTS
@@ -18,7 +20,7 @@ from devcluster.garden import objects
 from devcluster.garden.box import account_of
 from devcluster.garden.objects import GARDENLET_ACCOUNT, NAMESPACE
 from devcluster.program import Program
-from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_INSTALLATIONS, SEEDS
+from gardener.api.garden import CLOUD_PROFILES, CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, SEEDS
 from gardener.conditions import GARDENLET_READY, HEALTHY, INSTALLED, PROGRESSING, VALID
 from gardener.garden.bootstrap_tokens import token_secret
 from gardener.garden.seeds import LEASE_NAMESPACE, LOCAL_GARDENLET, BootstrapToken, bootstrap_token_id
@@ -27,7 +29,7 @@ from kube.errors import NotFound
 from kube.objects import Key, Object, condition, key, mapping, spec
 from kube.paths import at, mappings_at
 from kube.resources import ENDPOINTS, LEASES, SECRETS
-from localprocesses import assets
+from localprocesses import assets, helm_program
 from localprocesses.components import NODE_CIDR, POD_CIDR, Shape
 from localprocesses.local import HOST, PATIENT, wait_until
 from localprocesses.pki import kubeconfig, token_credentials
@@ -82,6 +84,7 @@ class SeedBox:
         Raises:
             LocalProcessError: a program ends, or the time is over.
         """
+        provide_helm()
         self.prepare()
         if self._seed.api.raw("GET", SECRETS.path(namespace=NAMESPACE, name=CERTIFICATE_SECRET))[0] != 200:
             self.give_bootstrap_token()
@@ -151,6 +154,15 @@ class SeedBox:
         return f"the status of the Seed is {status}; {self.gardenlet.log_end()}"
 
 
+def provide_helm() -> None:
+    """Build helm, with which gardenlets render charts, unless it exists; without Go, they report that it is missing."""
+    try:
+        helm.found()
+    except helm.HelmError:
+        if shutil.which("go"):
+            helm_program.find_or_build()
+
+
 def is_ready(garden: Cluster, name: str) -> bool:
     """Whether the Seed is reconciled, and its gardenlet renews its Lease."""
     try:
@@ -184,9 +196,12 @@ def offer_versions(garden: Cluster) -> None:
 
 
 def report_extensions(garden: Cluster, seed: str) -> None:
-    """Report extensions as installed: those of the demo data run elsewhere."""
+    """Report extensions without a chart as installed: those of the demo data run elsewhere."""
     for each in garden.api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
-        if at(spec(each), "seedRef", "name") == seed and condition(each, INSTALLED) is None:
+        if at(spec(each), "seedRef", "name") != seed or condition(each, INSTALLED) is not None:
+            continue
+        deployment = CONTROLLER_DEPLOYMENTS.path(name=str(at(spec(each), "deploymentRef", "name")))
+        if "helm" not in garden.api.get(deployment):
             path = CONTROLLER_INSTALLATIONS.path(name=key(each).name)
             garden.api.patch(f"{path}/status", {"status": {"conditions": _conditions_of_extension(utc_now())}})
 
@@ -207,8 +222,6 @@ def _of_processes() -> Object:
 
 def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
     """Configuration of the gardenlet of a Seed on this computer."""
-    # Extensions of the demo data run elsewhere: there is nothing to install, and no ManagedResource to check.
-    off = ["controllerInstallation", "controllerInstallationCare", *([] if shoots else ["shoot"])]
     component = gardenlet.COMPONENT
     return {
         "apiVersion": component.api_version,
@@ -219,7 +232,7 @@ def configuration(name: str, *, visible: bool, shoots: bool = False) -> Object:
         },
         "controllers": {
             "managedSeed": {"waitSyncPeriod": "2s"},
-            **{each: {"enabled": False} for each in off},
+            **({} if shoots else {"shoot": {"enabled": False}}),
         },
         "leaderElection": PATIENT,
         "resources": {"capacity": {"shoots": "10"}},

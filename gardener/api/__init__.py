@@ -6,8 +6,9 @@
         <kind>.py          fields of the kind: its `Definition`; types that several kinds share are in `common`
         definitions.py     all of them
     extensions/        the same for the extension resources, druid/ for etcds
-    kinds.py           names of other kinds that Gardener's programs work with; machines.py,
-                       vertical_pod_autoscaler.py, monitoring.py and istio.py describe those that a seed serves
+    kinds.py           names of other kinds that Gardener's programs work with; machines.py, istio.py,
+                       vertical_pod_autoscaler.py, monitoring.py, fluent_bit.py and open_telemetry.py describe those
+                       that a seed serves
     seed_definitions.py    definitions that a seed serves, by the program that uses them
     schema.py          vocabulary of a description
     definition.py      a description, its CustomResourceDefinition, and the files in `manifests/crds`

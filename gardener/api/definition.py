@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from gardener.api.schema import Rule, Schema, integer, not_decreased, struct
+from gardener.api.schema import Rule, Schema, integer, not_decreased, raw, struct
 from kube.objects import Object
 from kube.resources import Resource
 from kube.yaml import Dumper
@@ -48,6 +48,11 @@ class Scale:
     spec: str
     status: str
     selector: str
+
+
+def open_fields(reporter: str) -> Mapping[str, Schema]:
+    """Fields of a kind of another project, which validates spec and status by itself."""
+    return {"spec": raw("Desired state of the object."), "status": raw(f"State that {reporter} reports.")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

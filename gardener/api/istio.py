@@ -5,9 +5,8 @@ Istio validates their fields: here they are open, and their versions differ in t
 
 from collections.abc import Sequence
 
-from gardener.api.definition import AGE, Column, Definition, OtherVersion
+from gardener.api.definition import AGE, Column, Definition, OtherVersion, open_fields
 from gardener.api.kinds import DESTINATION_RULES, ENVOY_FILTERS, GATEWAYS, ISTIO_GROUP, VIRTUAL_SERVICES
-from gardener.api.schema import raw
 from kube.resources import Resource
 
 _SECURITY, _TELEMETRY, _EXTENSIONS = "security.istio.io", "telemetry.istio.io", "extensions.istio.io"
@@ -31,7 +30,7 @@ def _definition(
     is_kept: bool = True,
 ) -> Definition:
     """Definition of a kind. Args: others: versions; is_kept: whether Helm keeps it when it uninstalls a release."""
-    fields = {"spec": raw("Desired state of the object."), "status": raw("State that Istio reports.")}
+    fields = open_fields("Istio")
     part = _PARTS.get(resource.group)
     return Definition(
         resource=resource,

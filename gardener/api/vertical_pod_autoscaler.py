@@ -6,9 +6,8 @@ The autoscaler validates their fields: here they are open. `v1beta2` differs fro
 from collections.abc import Sequence
 
 from gardener import keys
-from gardener.api.definition import AGE, Column, Definition, OtherVersion
+from gardener.api.definition import AGE, Column, Definition, OtherVersion, open_fields
 from gardener.api.kinds import VERTICAL_POD_AUTOSCALER_CHECKPOINTS, VERTICAL_POD_AUTOSCALERS
-from gardener.api.schema import raw
 from kube.resources import Resource
 
 _ANNOTATIONS = {
@@ -19,7 +18,7 @@ _ANNOTATIONS = {
 
 
 def _definition(resource: Resource, description: str, columns: Sequence[Column]) -> Definition:
-    fields = {"spec": raw("Desired state of the object."), "status": raw("State that the autoscaler reports.")}
+    fields = open_fields("the autoscaler")
     return Definition(
         resource=resource,
         description=description,

@@ -23,13 +23,13 @@ from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.client import Form
 from kube.runtime.events import EventRecorder
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
-from kube.runtime.predicates import Predicate, annotation, any_of, changed, exists, listed, went
+from kube.runtime.predicates import Predicate, annotation, any_of, came, changed, exists, listed, went
 from kube.runtime.status import StatusWriter
 from localprocesses.confined import Confined
 from localprovider.runner.backups import ASKED, Backups
 from localprovider.runner.commands import GARDENLET, OF_SHOOTS
 from localprovider.runner.copies import CopyReconciler
-from localprovider.runner.deployments import DeploymentReconciler
+from localprovider.runner.deployments import SIMULATED, DeploymentReconciler
 from localprovider.runner.etcds import EtcdReconciler
 from localprovider.runner.namespaces import NamespaceReconciler
 from localprovider.runner.places import MOST_SHOOTS, Places
@@ -46,6 +46,9 @@ _NAMESPACES_VIEW = View(
     resource_version,
     form=Form.METADATA,
     label_selector=f"{keys.ROLE}={keys.ROLE_SHOOT},{_PROVIDER}=local",
+)
+_EXTENSIONS_VIEW = View(
+    NAMESPACES, resource_version, form=Form.METADATA, label_selector=f"{keys.ROLE}={keys.ROLE_EXTENSION}"
 )
 DEPLOYMENTS_VIEW = View(
     DEPLOYMENTS, without_managed_fields, indexes=((_BY_NAMESPACE, lambda obj: (key(obj).namespace,)),)
@@ -124,7 +127,13 @@ class Runner:
     def _deployments(self, pods: Pods) -> ControlLoop:
         loop, caches = ControlLoop("local-deployments", kind=DEPLOYMENTS, workers=_WORKERS), self._seed.caches
         pods = replace(pods, ended=loop.queue.add)
-        deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=ASKS))
+        asks = any_of(ASKS, changed(annotation(SIMULATED)))
+        deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=asks))
+
+        def in_extension(change: Change[str]) -> list[Key]:
+            return deployments.keys_by_index(_BY_NAMESPACE, change.key.name)
+
+        extensions = loop.watch(caches, _EXTENSIONS_VIEW, enqueue_mapped(in_extension, when=came))
         of_namespace, is_of_shoot = partial(_in_namespace, deployments), self._shoots(loop)
 
         def runs(namespace: str) -> Collection[str]:
@@ -140,6 +149,7 @@ class Runner:
                 statuses=StatusWriter(self._seed.client, deployments),
                 runs=runs,
                 is_simulated=(lambda _: True) if self._is_shoot else is_of_shoot,
+                is_of_extension=lambda name: extensions.get(Key("", name)) is not None,
                 seed_kubeconfig=self._seed_kubeconfig,
                 clock=self._seed.clock,
             )

@@ -9,8 +9,8 @@ from pathlib import Path
 from gardener.tenant_files import UnusableFile
 from gardener.tenant_files.mounted import check_mounted
 from kube.clock import format_time
-from kube.objects import Key, Object, annotations, integer, is_deleting, key, mappings, metadata, spec, texts
-from kube.paths import mapping_at
+from kube.objects import Key, Object, annotations, integer, is_deleting, key, mappings, metadata, spec, text, texts
+from kube.paths import at, mapping_at
 from kube.resources import DEPLOYMENTS, SECRETS, Resource
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
@@ -28,7 +28,7 @@ from localprovider.runner.probes import probe_of
 from localprovider.runner.volumes import File, MissingSource, Refused, files, mounts
 
 SIMULATED = "local.provider/simulated"
-"""Annotation of Deployments that are reported as ready without a process."""
+"""Annotation of Deployments that are reported as ready without a process of the runner."""
 _MISSING_SECONDS = 1.0
 _LONGEST = 1000
 """Characters about parts without effect in a message."""
@@ -49,15 +49,21 @@ class DeploymentReconciler:
     """Names of Deployments of a namespace that are local programs."""
     is_simulated: Callable[[str], bool]
     """Whether other Deployments of a namespace are reported as ready."""
+    is_of_extension: Callable[[str], bool]
+    """Whether Deployments of a namespace are extensions, whose programs the user starts."""
     seed_kubeconfig: Path
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: Key) -> Result:
         deployment = self.deployments.get(name)
         if name.name not in self.runs(name.namespace):
-            if deployment is None or is_deleting(deployment) or not self.is_simulated(name.namespace):
+            if deployment is None or is_deleting(deployment):
                 return Done()
-            return await self._simulate(deployment)
+            if self.is_simulated(name.namespace):
+                return await self._simulate(deployment)
+            if self.is_of_extension(name.namespace):
+                await self._report(deployment, Standing(not_run(deployment), 0.0))
+            return Done()
         if deployment is None or is_deleting(deployment):
             await self.pods.stop(name.namespace, name.name)
             self.pods.places.forget_pod(name.namespace, name.name)
@@ -154,6 +160,18 @@ class DeploymentReconciler:
 
 def _template(deployment: Object) -> Object:
     return mapping_at(spec(deployment), "template", "spec")
+
+
+def not_run(deployment: Object) -> str:
+    """Problem of an extension's Deployment that nobody has declared as running; empty if there is none."""
+    if annotations(deployment).get(SIMULATED) == "true" or not integer(spec(deployment).get("replicas")):
+        return ""
+    containers = mappings(_template(deployment).get("containers"))
+    images, name = ", ".join(text(each.get("image")) for each in containers), key(deployment)
+    return (
+        f"no pods run on this seed: start the program of {images} yourself, as the manifest says, then: "
+        f"kubectl annotate deployment {name.name} -n {name.namespace} --overwrite {SIMULATED}=true"
+    )
 
 
 def prepared(

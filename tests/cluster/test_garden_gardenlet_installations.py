@@ -153,6 +153,15 @@ async def test_an_extension_is_installed_changed_and_removed(world: Extensions) 
         assert "env" not in found["lost"]["spec"]["template"]["spec"]["containers"][0]
         access = await world.client.get(SECRETS, Key(namespace, "garden-access-extension"))
         assert labels(access)[keys.CLASS] == "garden"
+        world.place.patch(CONTROLLER_DEPLOYMENTS, world.called("e"), {"injectGardenKubeconfig": False})
+
+        async def is_without() -> bool:
+            dep = next(each for each in await world.objects("e") if each["metadata"]["name"] == "dep")
+            env = dep["spec"]["template"]["spec"]["containers"][0]["env"]
+            return [each["name"] for each in env] == ["SEED_NAME"]
+
+        await soon(is_without, "the chart without access to the garden")
+        assert await world.client.find(SECRETS, Key(namespace, "garden-access-extension")) is None
         world.place.patch(
             CONTROLLER_DEPLOYMENTS, world.called("e"), {"helm": {"rawChart": raw_chart(), "values": {"word": "new"}}}
         )

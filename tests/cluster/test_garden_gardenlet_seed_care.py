@@ -2,7 +2,7 @@
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -46,11 +46,18 @@ class CareWorld(World):
         self.made: list[tuple[str, str]] = []
 
     async def managed(
-        self, name: str, *, class_: str | None = "seed", namespace: str = "garden", **reported: Any
+        self,
+        name: str,
+        *,
+        class_: str | None = "seed",
+        namespace: str = "garden",
+        labels: Mapping[str, str] | None = None,
+        **reported: Any,
     ) -> Object:
         spec: Object = {"secretRefs": [{"name": "none"}]} | ({"class": class_} if class_ else {})
         name = f"{self.place.name}-{name}"
-        made = await self.create(obj(MANAGED_RESOURCES, name, namespace=namespace, spec=spec), MANAGED_RESOURCES)
+        body = obj(MANAGED_RESOURCES, name, namespace=namespace, labels=labels, spec=spec)
+        made = await self.create(body, MANAGED_RESOURCES)
         self.made.append((namespace, name))
         return await self.says(metadata(made)["name"], namespace=namespace, **reported)
 
@@ -141,11 +148,12 @@ async def test_what_is_wrong_with_a_component_is_reported_of_the_seed(world: Car
         await world.until(*FINE)
 
 
-async def test_only_those_with_a_class_in_namespaces_of_the_seed_count(world: CareWorld) -> None:
+async def test_only_components_in_namespaces_of_the_seed_count(world: CareWorld) -> None:
     async with care_of(world):
         bad: dict[str, Any] = {"ResourcesApplied": ("False", "ApplyFailed")}
         await world.managed("plain", class_=None, **bad)
         await world.managed("elsewhere", namespace=world.place.namespace, **bad)
+        await world.managed("extension", labels={keys.CONTROLLER_INSTALLATION_NAME: "e"}, **bad)
         await world.managed("istio", namespace="istio-system", ResourcesApplied=("False", "InIstio"))
         await world.until("False", "InIstio")
         await world.delete(MANAGED_RESOURCES, f"{world.place.name}-istio", namespace="istio-system")

@@ -28,6 +28,7 @@ from kit.objects import config_map, deployment, managed_resource, obj, secret
 from kit.printed_commands import printed
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from localprovider.runner.deployments import SIMULATED
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -40,6 +41,9 @@ _NO_API_SERVER_OF_ITS_OWN = "the API server of a Shoot: test_demo_of_garden.py r
 
 RUN: Mapping[str, Sequence[str]] = {
     # kubectl gardener
+    "kubectl annotate deployment {name} -n {namespace} --overwrite {SIMULATED}=true": [
+        f"kubectl annotate deployment kube-apiserver -n {SEED} --overwrite {SIMULATED}=true"
+    ],
     "kubectl annotate shoot {own} rotate-ca-complete": [f"{_SHOOT} {_OPERATION}=rotate-ca-complete"],
     "kubectl annotate shoot {own} rotate-ca-start": [f"{_SHOOT} {_OPERATION}=rotate-ca-start"],
     "kubectl annotate shoot {own} {OPERATION_RECONCILE}": [f"{_SHOOT} {_OPERATION}=reconcile"],

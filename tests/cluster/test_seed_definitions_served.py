@@ -19,13 +19,16 @@ from gardener.api import druid, extensions, kinds
 from gardener.api.definition import Definition
 from gardener.api.seed_definitions import DEFINITIONS, Stage, custom_resource_definitions
 from kit.kinds import wait_until_served
+from kit.managed_resources import install_crd
 from kube.errors import ApiError
 from kube.objects import Object
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
-RECORDED = Path(__file__).parents[1] / "conformance" / "gardenlet" / "extension_objects.yaml"
+CONFORMANCE = Path(__file__).parents[1] / "conformance"
+RECORDED = CONFORMANCE / "gardenlet" / "extension_objects.yaml"
 NAMESPACE = "default"
 KINDS: dict[str, Definition] = {one.resource.kind: one for one in chain.from_iterable(DEFINITIONS.values())}
+CUSTOM = {kind: one.resource for kind, one in KINDS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,7 @@ def seed(devcluster_run: RunClusters) -> Iterator[Cluster]:
     with Cluster() as cluster:
         for definition in chain.from_iterable(map(custom_resource_definitions, Stage)):
             cluster.api.create(CUSTOM_RESOURCE_DEFINITIONS.path(), definition)
+        install_crd(cluster)
         wait_until_served(cluster, *(one.resource.path() for one in KINDS.values()))
         yield cluster
 
@@ -149,3 +153,117 @@ def test_open_kinds_keep_all_fields_in_each_version(seed: Cluster) -> None:
     assert seed.api.get(path(resource, "open").replace("/v1/", "/v1beta2/"))["spec"] == spec
     machine = {**kinds.MACHINES.type_meta, "metadata": {"name": "open"}, "spec": {"class": {"kind": "MachineClass"}}}
     assert seed.api.create(path(kinds.MACHINES), machine)["spec"] == machine["spec"]
+
+
+CHARTS: dict[str, Object] = yaml.safe_load((CONFORMANCE / "extensions" / "charts.yaml").read_text())
+"""Objects and rights in the charts of extensions."""
+NOT_SERVED = {"*", "ippools", *(f"{one.plural}/finalizers" for one in CUSTOM.values()), "namespaces/finalizers"}
+"""Names in roles: for all kinds, of another network plugin, and of rights to owner references."""
+IN_CHARTS: dict[Resource, Object] = {
+    CUSTOM["ClusterFilter"]: {
+        "match": "kubernetes.*calico-node*calico-node*",
+        "filters": [{"parser": {"keyName": "log", "parser": "calico-node-parser", "reserveData": True}}],
+    },
+    CUSTOM["ClusterParser"]: {"regex": {"regex": "^(?<log>.*)$", "timeKey": "time", "timeFormat": "%Y-%m-%d %H:%M"}},
+    CUSTOM["PrometheusRule"]: {"groups": [{"name": "a", "rules": [{"alert": "A", "expr": "up == 0", "for": "5m"}]}]},
+    CUSTOM["ScrapeConfig"]: {
+        "kubernetesSDConfigs": [{"role": "Endpoints", "namespaces": {"names": ["shoot--a--b"]}}],
+        "relabelings": [{"action": "replace", "replacement": "calico", "targetLabel": "job"}],
+    },
+    CUSTOM["OpenTelemetryCollector"]: {"mode": "deployment", "config": {"receivers": {"otlp": {"protocols": {}}}}},
+    CUSTOM["VerticalPodAutoscaler"]: {
+        "resourcePolicy": {"containerPolicies": [{"containerName": "*", "controlledValues": "RequestsOnly"}]},
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+        "updatePolicy": {"updateMode": "InPlaceOrRecreate"},
+    },
+}
+"""Specs of objects in charts, and of those that extensions create."""
+
+
+def resources(seed: Cluster, path: str) -> list[Object]:
+    found: list[Object] = seed.api.get(path)["resources"]
+    return found
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_the_kinds_of_charts_are_served(seed: Cluster, chart: str) -> None:
+    for api_version, kind in (each.split(" ")[0].rsplit("/", 1) for each in CHARTS[chart]["objects"]):
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        assert kind in {each["kind"] for each in resources(seed, path)}
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_the_kinds_in_roles_of_charts_are_served(seed: Cluster, chart: str) -> None:
+    versions = {one["name"]: one["versions"] for one in seed.api.get("/apis")["groups"]}
+    for rule in CHARTS[chart]["rights"]:
+        groups, _, rest = rule.partition(": ")[2].partition(" / ")
+        paths = [f"/apis/{one['groupVersion']}" for group in groups.split(",") for one in versions.get(group, ())]
+        served = {one["name"] for path in ("/api/v1", *paths) for one in resources(seed, path)}
+        wanted = set(rest.rpartition(": ")[0].partition(" [")[0].split(","))
+        assert wanted - served <= NOT_SERVED, rule
+
+
+@pytest.mark.parametrize(("resource", "spec"), IN_CHARTS.items(), ids=lambda one: getattr(one, "kind", ""))
+def test_objects_of_charts_lose_no_fields(seed: Cluster, resource: Resource, spec: Object) -> None:
+    obj = {**resource.type_meta, "metadata": {"name": "of-chart"}, "spec": spec}
+    assert seed.api.create(f"{path(resource)}?fieldValidation=Strict", obj)["spec"] == spec
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj"),
+    [
+        (
+            extensions.OPERATING_SYSTEM_CONFIGS,
+            {
+                "type": "gardenlinux",
+                "purpose": "reconcile",
+                "criConfig": {
+                    "name": "containerd",
+                    "containerd": {
+                        "sandboxImage": "pause",
+                        "registries": [
+                            {
+                                "upstream": "docker.io",
+                                "hosts": [{"url": "https://a/v2/b", "capabilities": ["pull"], "overridePath": True}],
+                            }
+                        ],
+                    },
+                },
+            },
+        ),
+        (
+            druid.ETCDS,
+            {
+                "etcd": {"additionalAdvertisePeerURLs": [{"memberName": "a-0", "urls": ["https://a:2380"]}]},
+                "backup": {},
+                "replicas": 1,
+            },
+        ),
+        (druid.ETCD_OPS_TASKS, {"etcdName": "main", "config": {"onDemandSnapshot": {"type": "full", "isFinal": True}}}),
+        (
+            extensions.SELF_HOSTED_SHOOT_EXPOSURES,
+            {
+                "type": "local",
+                "port": 443,
+                "endpoints": [{"nodeName": "a", "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}],
+            },
+        ),
+    ],
+    ids=lambda one: getattr(one, "kind", ""),
+)
+def test_fields_of_newer_releases_are_known(seed: Cluster, resource: Resource, obj: Object) -> None:
+    sent = {**resource.type_meta, "metadata": {"name": "newer"}, "spec": obj}
+    seed.api.create(f"{path(resource)}?fieldValidation=Strict", sent)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "should have at least 1 properties"),
+        ({"onDemandSnapshot": {"type": "delta", "isFinal": True}}, "must not be set for delta snapshots"),
+    ],
+)
+def test_an_operation_on_an_etcd_is_one_that_can_be(seed: Cluster, config: Object, message: str) -> None:
+    obj = {**druid.ETCD_OPS_TASKS.type_meta, "metadata": {"name": "wrong"}, "spec": {"config": config}}
+    with pytest.raises(ApiError, match=message):
+        seed.api.create(path(druid.ETCD_OPS_TASKS), obj)

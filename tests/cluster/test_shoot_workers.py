@@ -11,14 +11,17 @@ import pytest
 
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
+from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
+from kit.chart_archives import raw_chart
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
-from kube.objects import Object, annotations, condition, key, labels, mapping
+from kube.objects import Object, annotations, condition, key, labels, mapping, metadata
 from kube.paths import at, mappings_at
 from kube.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, SECRETS
 from localprocesses.versions import NEWEST
+from localprovider.runner.deployments import SIMULATED
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-workers")]
 
@@ -225,3 +228,62 @@ def test_it_goes_with_all_that_its_provider_has_made(field: Field) -> None:
     field.wait_until_nothing_runs()
     for kind in (INFRASTRUCTURES, WORKERS, EXTENSIONS, MANAGED_RESOURCES):
         assert field.seed.api.raw("GET", kind.path(namespace=TECHNICAL_ID, name="rose"))[0] == 404
+
+
+CHART = {
+    "templates/filter.yaml": """\
+apiVersion: fluentbit.fluent.io/v1alpha2
+kind: ClusterFilter
+metadata:
+  name: other
+  labels: {fluentbit.gardener/type: seed}
+spec: {match: "kubernetes.*other*", filters: [{parser: {keyName: log}}]}
+""",
+    "templates/deployment.yaml": """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other, namespace: {{ .Release.Namespace }}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: other}}
+  template:
+    metadata: {labels: {app: other}}
+    spec: {automountServiceAccountToken: false, containers: [{name: other, image: "example.com/other:v1"}]}
+""",
+}
+"""Chart of an extension, with an object of a kind that no program of the seed needs."""
+
+
+def test_an_extension_is_installed_from_its_chart_and_its_failure_is_its_own(field: Field) -> None:
+    api, name = field.garden.api, {"name": "other"}
+    deployment = {**CONTROLLER_DEPLOYMENTS.type_meta, "metadata": name, "helm": {"rawChart": raw_chart(CHART)}}
+    api.create(CONTROLLER_DEPLOYMENTS.path(), deployment)
+    spec = {
+        "deployment": {"policy": "Always", "deploymentRefs": [name]},
+        "resources": [{"kind": "Network", "type": "other"}],
+    }
+    registration = {**CONTROLLER_REGISTRATIONS.type_meta, "metadata": name, "spec": spec}
+    api.create(CONTROLLER_REGISTRATIONS.path(), registration)
+
+    def installation() -> Object:
+        listed = api.get(CONTROLLER_INSTALLATIONS.path())["items"]
+        return next((one for one in listed if one["spec"]["registrationRef"]["name"] == "other"), {})
+
+    def has(kind: str, status: str) -> Object | None:
+        found = condition(installation(), kind) or {}
+        return found if found.get("status") == status else None
+
+    eventually(lambda: has("Installed", "True"), "the installation", seconds=SECONDS, state=installation)
+    unhealthy = eventually(lambda: has("Healthy", "False"), "the report", seconds=SECONDS, state=installation)
+    assert "start the program of example.com/other:v1" in unhealthy["message"]
+    local = next(one for one in api.get(CONTROLLER_INSTALLATIONS.path())["items"] if one != installation())
+    assert mapping(condition(local, "Healthy"))["reason"] == "ExtensionOfThisComputer"
+    components = condition(api.get(SEEDS.path(name=SEED)), "SeedSystemComponentsHealthy") or {}
+    assert components["status"] == "True"
+
+    path = DEPLOYMENTS.path(namespace=f"extension-{metadata(installation())['name']}", name="other")
+    field.seed.api.patch(path, {"metadata": {"annotations": {SIMULATED: "true"}}})
+    eventually(lambda: has("Healthy", "True"), "the program to count as running", seconds=SECONDS, state=installation)
+    for resource in (CONTROLLER_REGISTRATIONS, CONTROLLER_DEPLOYMENTS):
+        api.delete(resource.path(name="other"))
+    eventually(lambda: not installation(), "the installation to go", seconds=SECONDS, state=installation)

@@ -1,18 +1,18 @@
 """The kinds of a seed in a cluster of tests: extensions, Clusters, VerticalPodAutoscalers, ManagedResources.
 
-Those of monitoring are left out, and usually those of Istio: other tests of the same cluster see what is done when they
+Those of other projects are left out, usually also Istio's: other tests of the same cluster see what is done when they
 come.
 """
 
 from itertools import chain
 
 from devcluster.cluster import Cluster
-from gardener.api.seed_definitions import DEFINITIONS, Stage, custom_resource_definitions
+from gardener.api.seed_definitions import DEFINITIONS, OPEN, Stage, custom_resource_definitions
 from kit.kinds import wait_until_served
 from kit.managed_resources import install_crd
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 
-STAGES = [each for each in Stage if each not in {Stage.ISTIO, Stage.MONITORING}]
+STAGES = [each for each in Stage if each not in OPEN]
 
 
 def install_seed_kinds(cluster: Cluster, *, with_istio: bool = False) -> None:

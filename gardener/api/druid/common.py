@@ -40,3 +40,26 @@ CONDITIONS = array(
         },
     ),
 )
+
+LAST_ERRORS = array(
+    "Errors of the last operation.",
+    struct(
+        "An error.",
+        {
+            "code*": string("Code of the error."),
+            "description*": string("Description of the error."),
+            "observedAt*": time("Time of the observation."),
+        },
+    ),
+)
+
+LAST_OPERATION = struct(
+    "Last operation.",
+    {
+        "type*": string("Type of the operation."),
+        "state*": string("State of the operation."),
+        "description*": string("Human-readable details."),
+        "runID*": string("Identifies the reconciliation in logs."),
+        "lastUpdateTime*": time("Time of the last update."),
+    },
+)

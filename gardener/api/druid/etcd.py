@@ -2,7 +2,7 @@
 
 from gardener.api.definition import AGE, Column, Definition, Scale
 from gardener.api.druid import ETCDS
-from gardener.api.druid.common import CONDITIONS, secret, secret_with_key, store
+from gardener.api.druid.common import CONDITIONS, LAST_ERRORS, LAST_OPERATION, secret, secret_with_key, store
 from gardener.api.extensions.common import PROTECTED
 from gardener.api.garden.common import OBSERVED_GENERATION
 from gardener.api.schema import (
@@ -60,7 +60,7 @@ _ETCD = struct(
                 "trafficDistribution": string("Preferred endpoints."),
             },
         ),
-        "additionalAdvertisePeerUrls": array(
+        "additionalAdvertisePeerURLs": array(
             "Further URLs by which other members reach a member.",
             struct(
                 "A member.", {"memberName*": string("Name of the member."), "urls*": strings("URLs of the member.")}
@@ -165,27 +165,8 @@ _STATUS = struct(
         "conditions": CONDITIONS,
         "serviceName": string("Name of the Service for clients."),
         "lastError": string("The error of the last reconciliation."),
-        "lastErrors": array(
-            "Errors of the last operation.",
-            struct(
-                "An error.",
-                {
-                    "code*": string("Code of the error."),
-                    "description*": string("Description of the error."),
-                    "observedAt*": time("Time of the observation."),
-                },
-            ),
-        ),
-        "lastOperation": struct(
-            "Last operation.",
-            {
-                "type*": string("Type of the operation."),
-                "state*": string("State of the operation."),
-                "description*": string("Human-readable details."),
-                "runID*": string("Identifies the reconciliation in logs."),
-                "lastUpdateTime*": time("Time of the last update."),
-            },
-        ),
+        "lastErrors": LAST_ERRORS,
+        "lastOperation": LAST_OPERATION,
         "clusterSize": integer("Number of members, of former releases."),
         "replicas": integer("Number of Pods."),
         "currentReplicas": integer("Number of Pods of the current revision."),

@@ -24,7 +24,7 @@ EXTENSIONS = _extension("Extension", "extensions", "ext")
 INFRASTRUCTURES = _extension("Infrastructure", "infrastructures", "infra")
 NETWORKS = _extension("Network", "networks")
 OPERATING_SYSTEM_CONFIGS = _extension("OperatingSystemConfig", "operatingsystemconfigs", "osc")
-SELF_HOSTED_SHOOT_EXPOSURES = _extension("SelfHostedShootExposure", "selfhostedshootexposures")
+SELF_HOSTED_SHOOT_EXPOSURES = _extension("SelfHostedShootExposure", "selfhostedshootexposures", "exp")
 WORKERS = _extension("Worker", "workers")
 OF_SHOOTS = (
     CONTAINER_RUNTIMES,

@@ -2,17 +2,8 @@
 
 from gardener.api.definition import Column
 from gardener.api.extensions import BASTIONS
-from gardener.api.extensions.common import definition
-from gardener.api.schema import array, base64, immutable, integer, string, strings, struct
-
-_PORT = struct(
-    "A port of a load balancer.",
-    {
-        "port*": integer("Number of the port."),
-        "protocol*": string("TCP, UDP or SCTP."),
-        "error": string("Error of the port, in one word."),
-    },
-)
+from gardener.api.extensions.common import definition, load_balancer_address
+from gardener.api.schema import array, base64, immutable, string, strings, struct
 
 BASTION = definition(
     BASTIONS,
@@ -36,15 +27,7 @@ BASTION = definition(
         ),
     },
     status={
-        "ingress": struct(
-            "Address of the machine.",
-            {
-                "ip": string("IP address."),
-                "hostname": string("Host name, if there is no fixed IP address."),
-                "ipMode": string("Mode of the load balancer: VIP or Proxy."),
-                "ports": array("The ports of a load balancer.", _PORT),
-            },
-        )
+        "ingress": load_balancer_address("Address of the machine."),
     },
     columns=(Column("IP", ".status.ingress.ip"), Column("Hostname", ".status.ingress.hostname")),
     rules=[immutable("userData")],

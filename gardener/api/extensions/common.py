@@ -11,6 +11,7 @@ from gardener.api.schema import (
     array,
     base64,
     immutable,
+    integer,
     name,
     present,
     raw,
@@ -113,3 +114,26 @@ SSH_PUBLIC_KEY = base64("Public key that is let in by SSH on the machines; base6
 
 def region(what: str) -> Schema:
     return string(f"Region of {what}. Immutable.", at_least=1)
+
+
+_PORT = struct(
+    "A port of a load balancer.",
+    {
+        "port*": integer("Number of the port."),
+        "protocol*": string("TCP, UDP or SCTP."),
+        "error": string("Error of the port, in one word."),
+    },
+)
+
+
+def load_balancer_address(description: str) -> Schema:
+    """An address, as in the status of a Service of type LoadBalancer."""
+    return struct(
+        description,
+        {
+            "ip": string("IP address."),
+            "hostname": string("Host name, if there is no fixed IP address."),
+            "ipMode": string("Mode of the load balancer: VIP or Proxy."),
+            "ports": array("The ports of a load balancer.", _PORT),
+        },
+    )

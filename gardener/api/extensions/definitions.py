@@ -12,9 +12,10 @@ from gardener.api.extensions.extension import EXTENSION
 from gardener.api.extensions.infrastructure import INFRASTRUCTURE
 from gardener.api.extensions.network import NETWORK
 from gardener.api.extensions.operating_system_config import OPERATING_SYSTEM_CONFIG
+from gardener.api.extensions.self_hosted_shoot_exposure import SELF_HOSTED_SHOOT_EXPOSURE
 from gardener.api.extensions.worker import WORKER
 
 DEFINITIONS: tuple[Definition, ...] = (
     *(BACKUP_BUCKET, BACKUP_ENTRY, BASTION, CLUSTER, CONTAINER_RUNTIME, CONTROL_PLANE, DNS_RECORD, EXTENSION),
-    *(INFRASTRUCTURE, NETWORK, OPERATING_SYSTEM_CONFIG, WORKER),
+    *(INFRASTRUCTURE, NETWORK, OPERATING_SYSTEM_CONFIG, SELF_HOSTED_SHOOT_EXPOSURE, WORKER),
 )

@@ -84,6 +84,9 @@ _REGISTRY = struct(
                     "url*": string("URL of the mirror."),
                     "capabilities": strings("Capabilities of the mirror: pull, resolve, push."),
                     "caCerts": strings("Files with the authorities that its certificate may be from."),
+                    "overridePath": boolean(
+                        "Whether the path of `url` is the root of the API, and `/v2` is not appended. Default: false."
+                    ),
                 },
             ),
         ),

@@ -1,11 +1,8 @@
-"""SelfHostedShootExposure: exposure of the API server of a Shoot that runs its own control plane.
-
-Seeds do not serve it yet.
-"""
+"""SelfHostedShootExposure: exposure of the API server of a Shoot that runs its own control plane."""
 
 from gardener.api.definition import Column
 from gardener.api.extensions import SELF_HOSTED_SHOOT_EXPOSURES
-from gardener.api.extensions.common import definition
+from gardener.api.extensions.common import definition, load_balancer_address
 from gardener.api.schema import array, integer, string, struct
 
 _ADDRESS = struct(
@@ -41,5 +38,6 @@ SELF_HOSTED_SHOOT_EXPOSURE = definition(
             at_least=1,
         ),
     },
+    status={"ingress": array("Addresses of the API server.", load_balancer_address("An address."))},
     columns=(Column("Port", ".spec.port", "integer"),),
 )

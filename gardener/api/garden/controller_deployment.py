@@ -3,9 +3,16 @@
 from gardener.api.definition import AGE, Definition, OtherVersion
 from gardener.api.garden import CONTROLLER_DEPLOYMENTS
 from gardener.api.garden.common import DNS_LABEL, OCI_REPOSITORY
-from gardener.api.schema import anything, base64, but, exactly_one, raw, string, struct
+from gardener.api.schema import anything, base64, boolean, but, exactly_one, raw, string, struct
 
 _DESCRIPTION = "Installation of an extension in Seeds: a Helm chart. A ControllerRegistration refers to it."
+
+_INJECTION = {
+    "injectGardenKubeconfig": boolean(
+        "Whether programs of the extension get a kubeconfig for the garden, except those with the label "
+        'extensions.gardener.cloud/inject-garden-kubeconfig: "false". Default: true.'
+    )
+}
 
 CONTROLLER_DEPLOYMENT = Definition(
     resource=CONTROLLER_DEPLOYMENTS,
@@ -23,7 +30,8 @@ CONTROLLER_DEPLOYMENT = Definition(
                 ),
             },
             rules=[exactly_one(("rawChart", "ociRepository"), "must provide either rawChart or ociRepository")],
-        )
+        ),
+        **_INJECTION,
     },
     columns=(AGE,),
     others=(
@@ -35,6 +43,7 @@ CONTROLLER_DEPLOYMENT = Definition(
                 "providerConfig": raw(
                     "Settings of the installation. For helm: chart (base64) or ociRepository, and values."
                 ),
+                **_INJECTION,
             },
             columns=(AGE,),
         ),

@@ -26,8 +26,10 @@ def deployment(version: str, meta: Object = META, **fields: Any) -> Object:
             deployment(V1BETA1, type="helm", providerConfig={"chart": "aGk=", "values": {"a": 1}}),
         ),
         (
-            deployment(V1, helm={"ociRepository": {"ref": "a/b:c"}}),
-            deployment(V1BETA1, type="helm", providerConfig={"ociRepository": {"ref": "a/b:c"}}),
+            deployment(V1, helm={"ociRepository": {"ref": "a/b:c"}}, injectGardenKubeconfig=False),
+            deployment(
+                V1BETA1, type="helm", providerConfig={"ociRepository": {"ref": "a/b:c"}}, injectGardenKubeconfig=False
+            ),
         ),
         (
             deployment(

@@ -1,6 +1,7 @@
 """What an extension is given: values for its chart, access to the garden, and a ManagedResource of what was rendered."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,14 @@ from agent.gardenlet.common.charts.rules.output import Manifest, error_text, man
 from agent.gardenlet.extensions.controller_installation.install import namespaces
 from agent.gardenlet.extensions.controller_installation.install.rules import access
 from agent.gardenlet.extensions.controller_installation.install.rules.access import Server
-from agent.gardenlet.extensions.controller_installation.install.rules.injection import Injection, elsewhere
+from agent.gardenlet.extensions.controller_installation.install.rules.injection import Injection
 from agent.gardenlet.extensions.controller_installation.install.rules.manifests import rendered
 from agent.gardenlet.extensions.controller_installation.install.rules.values import Surroundings, merged, values
 from kube.objects import Object
 from kube.paths import at
 
 INJECTION = Injection("extension-e", "generic-garden-kubeconfig-12345678", "s")
+NO_ACCESS = Injection("extension-e", "", "s")
 AROUND = Surroundings(version="v1", garden_identity="g", kubeconfig="k", features={"A": True})
 SEED: Object = {
     "metadata": {"name": "s"},
@@ -56,7 +58,17 @@ def test_what_is_elsewhere_stays_as_it_is(obj: Object) -> None:
 
 def test_workloads_elsewhere_are_named() -> None:
     found = [workload("Deployment", namespace=""), workload("Job", namespace="x"), workload("Job"), {"kind": "Pod"}]
-    assert elsewhere(found, "extension-e") == ["Deployment default/w", "Job x/w"]
+    assert INJECTION.elsewhere(found) == ["Deployment default/w", "Job x/w"]
+    assert NO_ACCESS.elsewhere(found) == []
+
+
+@pytest.mark.parametrize(("injection", "label"), [(NO_ACCESS, "true"), (INJECTION, "false")])
+def test_a_workload_without_access_gets_the_name_of_the_seed_only(injection: Injection, label: str) -> None:
+    obj = workload("Deployment")
+    obj["metadata"]["labels"] = {"extensions.gardener.cloud/inject-garden-kubeconfig": label}
+    changed = injection.into(obj)
+    assert container(changed) == {"name": "a", "env": [{"name": "SEED_NAME", "value": "s"}]}
+    assert changed["metadata"] == obj["metadata"]
 
 
 def test_an_own_kubeconfig_stays_and_the_name_of_the_seed_is_replaced() -> None:
@@ -74,6 +86,12 @@ def test_values_of_gardener_win_key_by_key() -> None:
     seed = gardener["seed"]
     assert (seed["clusterIdentity"], seed["taints"], seed["blockCIDRs"]) == ("s-identity", None, None)
     assert (seed["ingressDomain"], seed["protected"], seed["visible"]) == ("", False, True)
+
+
+def test_values_name_the_kubeconfig_only_if_it_is_injected() -> None:
+    given = {each: values({}, seed=SEED, around=replace(AROUND, kubeconfig=each))["gardener"] for each in ("k", "")}
+    assert given["k"]["garden"] == {"clusterIdentity": "g", "genericKubeconfigSecretName": "k"}
+    assert given[""]["garden"] == {"clusterIdentity": "g"}
 
 
 @pytest.mark.parametrize(

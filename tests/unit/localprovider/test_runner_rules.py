@@ -14,6 +14,7 @@ from localprocesses.local import PATIENT
 from localprovider.runner.addresses import Here
 from localprovider.runner.commands import GARDENLET, PROGRAMS, RESOURCE_MANAGER, without_pods
 from localprovider.runner.conditions import condition
+from localprovider.runner.deployments import SIMULATED, not_run
 from localprovider.runner.places import Places
 from localprovider.runner.probes import probe_of
 from localprovider.runner.volumes import MissingSource, files
@@ -186,3 +187,24 @@ def test_ports_stay(tmp_path: Path) -> None:
     assert Places(tmp_path).namespaces() == ["a"]
     places.forget("a")
     assert places.ports("a") == {}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "annotations", "is_problem"),
+    [(1, {}, True), (0, {}, False), (1, {SIMULATED: "true"}, False), (1, {SIMULATED: "false"}, True)],
+)
+def test_a_program_of_an_extension_is_reported_until_its_user_runs_it(
+    replicas: int, annotations: Object, is_problem: bool
+) -> None:
+    pod = {"containers": [{"image": "calico:v1"}]}
+    found = not_run(
+        {
+            "metadata": {"name": "calico", "namespace": "extension-calico", "annotations": annotations},
+            "spec": {"replicas": replicas, "template": {"spec": pod}},
+        }
+    )
+    assert bool(found) is is_problem
+    if is_problem:
+        command = f"kubectl annotate deployment calico -n extension-calico --overwrite {SIMULATED}=true"
+        assert "start the program of calico:v1" in found
+        assert found.endswith(command)

@@ -13,12 +13,11 @@ from functools import partial
 
 from agent.gardenlet.common.views import controller_installations_view
 from agent.gardenlet.context import Context
-from gardener import conditions
+from gardener import conditions, keys
 from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.keys import CONTROLLER_INSTALLATION_NAME
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.objects import Key, Object, condition, integer, is_deleting, key, labels, metadata, text
+from kube.objects import Key, Object, condition, finalizers, integer, is_deleting, key, labels, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.controller import Done, RequeueAfter, Result
@@ -31,7 +30,7 @@ _MANAGED_RESOURCES_VIEW = View(
     MANAGED_RESOURCES,
     without_managed_fields,
     namespace=NAMESPACE,
-    label_selector=CONTROLLER_INSTALLATION_NAME,
+    label_selector=keys.CONTROLLER_INSTALLATION_NAME,
 )
 _READ_ERROR = "SeedReadError"
 _AGAIN_SECONDS = 1.0
@@ -111,7 +110,7 @@ def declare(context: Context) -> ControlLoop:
 
 
 def _installation_of(change: Change[Object]) -> list[Key]:
-    name = labels(change.new or change.old or {}).get(CONTROLLER_INSTALLATION_NAME, "")
+    name = labels(change.new or change.old or {}).get(keys.CONTROLLER_INSTALLATION_NAME, "")
     return [Key("", name)] if name else []
 
 
@@ -139,8 +138,11 @@ class Reconciler:
         if not self.managed_resources.synced.is_set():
             return RequeueAfter(_AGAIN_SECONDS)
         managed_resource = self.managed_resources.get(Key(NAMESPACE, name.name))
-        found = missing(name.name) if managed_resource is None else reported(managed_resource)
-        await self._write(installation, found)
+        if managed_resource is not None:
+            await self._write(installation, reported(managed_resource))
+        elif keys.INSTALLATION_FINALIZER in finalizers(installation):
+            await self._write(installation, missing(name.name))
+        # Else there is no chart: another program installs the extension, and reports it.
         return Done()
 
     async def _write(self, installation: Object, found: list[Condition]) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 
 from agent.gardenlet.common.views import CONTROLLER_REGISTRATIONS_VIEW, controller_installations_view
 from agent.gardenlet.context import Context
-from gardener.api.extensions import ALL_EXTENSIONS, SELF_HOSTED_SHOOT_EXPOSURES
+from gardener.api.extensions import ALL_EXTENSIONS
 from gardener.api.garden import CONTROLLER_INSTALLATIONS
 from gardener.conditions import REQUIRED
 from kube.conditions import Condition, conditions_of, with_conditions
@@ -28,7 +28,6 @@ from kube.runtime.predicates import changed, listed
 from kube.runtime.priorities import CHANGE
 from kube.runtime.status import StatusWriter
 
-KINDS = tuple(each for each in ALL_EXTENSIONS if each != SELF_HOSTED_SHOOT_EXPOSURES)
 _BY_TYPE = "type"
 _SOON = 1.0
 
@@ -85,7 +84,7 @@ def declare(context: Context) -> ControlLoop:
         statuses=context.statuses.of(garden, installations),
         clock=context.clock,
     )
-    for kind in KINDS:
+    for kind in ALL_EXTENSIONS:
         loop.when_served(context.seed.discovery, [kind], partial(_follow, loop, context, reconciler, kind))
     return loop.reconciled_by(reconciler)
 

@@ -10,8 +10,9 @@ from agent.shared.network_policy.rules.projections import Namespace
 from config.gardenlet.controllers import NetworkPolicy
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.conditions import RESOURCES_GOOD
+from gardener.keys import CONTROLLER_INSTALLATION_NAME
 from gardener.network_policies import GARDEN_NAMESPACE, Selector, is_selected, names_of
-from kube.objects import Key, Object, condition, mapping, metadata, spec, uid
+from kube.objects import Key, Object, condition, labels, mapping, metadata, spec, uid
 from kube.runtime.cache import Change, Store, View
 from kube.runtime.client import Client, Selection
 from kube.runtime.loop import ControlLoop, enqueue_mapped
@@ -24,9 +25,10 @@ _KEPT_OF_METADATA = ("namespace", "name", "uid", "generation")
 def checked(managed_resource: Object) -> Object | None:
     """Cached fields of a ManagedResource: generation, and relevant parts of the status.
 
-    None if it has no class: then it is for a Shoot, and not relevant.
+    None if it is not of a component of the seed: without a class, it is for a Shoot; an installed extension has its own
+    conditions, and a failure of it concerns only the Shoots that need it.
     """
-    if not spec(managed_resource).get("class"):
+    if not spec(managed_resource).get("class") or CONTROLLER_INSTALLATION_NAME in labels(managed_resource):
         return None
     status, meta = mapping(managed_resource.get("status")), metadata(managed_resource)
     return {

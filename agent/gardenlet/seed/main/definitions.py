@@ -136,7 +136,10 @@ _ROWS: Sequence[tuple[Stage, str, str, Leaves[SeedOperation] | None]] = (
     (Stage.DRUID, "etcd", "ETCD", is_garden),
     (Stage.VERTICAL_POD_AUTOSCALER, "vpa", "VPA", installs_no_autoscaler),
     (Stage.ISTIO, "istio", "Istio", _need_not(Stage.ISTIO)),
-    (Stage.MONITORING, "monitoring", "monitoring", _need_not(Stage.MONITORING)),
+    # Charts of extensions have such objects whether or not the seed has programs for them.
+    (Stage.FLUENT_BIT, "logging", "logging", is_garden),
+    (Stage.MONITORING, "monitoring", "monitoring", is_garden),
+    (Stage.OPEN_TELEMETRY, "open-telemetry", "OpenTelemetry", is_garden),
 )
 """Stages, in IDs and in titles of their tasks, with the condition that skips their deployment."""
 _UNITS = {

@@ -17,7 +17,12 @@ from kube.runtime.loop import ControlLoop, enqueue_users
 
 def content(deployment: Object) -> bytes:
     """Digest of the installation data of a ControllerDeployment, kept instead of the large chart."""
-    return digest(deployment.get("helm"))
+    return digest([deployment.get("helm"), is_injected(deployment)])
+
+
+def is_injected(deployment: Object) -> bool:
+    """Whether programs get a kubeconfig for the garden; releases before the field always inject it."""
+    return deployment.get("injectGardenKubeconfig") is not False
 
 
 def name_of(installation: Object) -> str:

@@ -21,7 +21,7 @@ from agent.gardenlet.common.identity import is_garden
 from agent.gardenlet.context import Context
 from agent.gardenlet.extensions.controller_installation.install import namespaces, writes
 from agent.gardenlet.extensions.controller_installation.install.charts import ChartProblem, Charts, Source, source_of
-from agent.gardenlet.extensions.controller_installation.install.deployments import Deployments, name_of
+from agent.gardenlet.extensions.controller_installation.install.deployments import Deployments, is_injected, name_of
 from agent.gardenlet.extensions.controller_installation.install.removal import DeletionPending, remove
 from agent.gardenlet.extensions.controller_installation.install.rules import access, manifests
 from agent.gardenlet.extensions.controller_installation.install.rules.access import Server
@@ -127,7 +127,7 @@ class Reconciler:
             return RequeueAfter(_AGAIN_SECONDS)
         if not text(at(seed, "status", "clusterIdentity")):
             raise ReconcileError(f"cluster-identity of seed '{key(seed).name}' not set")
-        kubeconfig = await self._access(installation, registration)
+        kubeconfig = await self._access(installation, registration, is_given=is_injected(deployment))
         try:
             await self._apply_chart(installation, deployment, seed, kubeconfig)
         except ChartProblem as problem:
@@ -166,10 +166,13 @@ class Reconciler:
         )
         return await writes.write_namespace(self.context.seed.client, wanted)
 
-    async def _access(self, installation: Object, registration: Object) -> str:
-        """Name of the Secret with the kubeconfig for the garden."""
+    async def _access(self, installation: Object, registration: Object, *, is_given: bool) -> str:
+        """Name of the Secret with the kubeconfig for the garden; empty if the extension gets none."""
         client, name = self.context.seed.client, key(installation).name
         secret = access.access_secret(name, registration=key(registration).name, seed=self.context.seed_name)
+        if not is_given:
+            await client.delete_if_exists(SECRETS, key(secret))
+            return ""
         await writes.write_access(client, secret)
         kubeconfig = access.kubeconfig_secret(self._server(), namespace=namespace_of_installation(name))
         await writes.write_immutable(client, kubeconfig)

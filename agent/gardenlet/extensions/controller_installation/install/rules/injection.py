@@ -14,8 +14,9 @@ from agent.gardenlet.extensions.controller_installation.install.rules.access imp
     KUBECONFIG,
     TOKEN,
 )
+from gardener import keys
 from gardener.references import SECRET, annotation_key
-from kube.objects import Object, key, mapping, mappings
+from kube.objects import Object, key, labels, mapping, mappings
 from kube.paths import at
 
 GARDEN_KUBECONFIG = "GARDEN_KUBECONFIG"
@@ -48,7 +49,7 @@ class Injection:
     """Injected data.
 
     Attributes:
-        kubeconfig: name of the Secret with the kubeconfig.
+        kubeconfig: name of the Secret with the kubeconfig; empty for no access.
     """
 
     namespace: str
@@ -64,7 +65,7 @@ class Injection:
         template = at(changed, *path)
         pod = template["spec"]
         containers = [*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))]
-        if not any(_has(container, GARDEN_KUBECONFIG) for container in containers):
+        if self._gives_access(obj) and not any(_has(container, GARDEN_KUBECONFIG) for container in containers):
             _add(pod, "volumes", self._volume())
             for container in containers:
                 _add(container, "volumeMounts", {"name": _VOLUME, "mountPath": DIRECTORY, "readOnly": True})
@@ -75,6 +76,17 @@ class Injection:
             _set(container, SEED_NAME, self.seed)
         return _over(_ALWAYS_WRITTEN.get(obj["kind"], {}), changed)
 
+    def _gives_access(self, obj: Object) -> bool:
+        return bool(self.kubeconfig) and labels(obj).get(keys.INJECT_GARDEN_KUBECONFIG) != "false"
+
+    def elsewhere(self, objects: Iterable[Object]) -> list[str]:
+        """Workloads that would have access in the namespace, and are outside of it."""
+        return [
+            f"{obj['kind']} {key(obj).namespace or 'default'}/{key(obj).name}"
+            for obj in objects
+            if template_path(obj) is not None and key(obj).namespace != self.namespace and self._gives_access(obj)
+        ]
+
     def _volume(self) -> Object:
         sources = [_source(self.kubeconfig, KUBECONFIG), _source(ACCESS_SECRET, TOKEN)]
         return {"name": _VOLUME, "projected": {"defaultMode": _MODE, "sources": sources}}
@@ -84,15 +96,6 @@ def template_path(obj: Object) -> tuple[str, ...] | None:
     """Path of the pod template; None if the object is not a workload."""
     group = str(obj.get("apiVersion") or "").partition("/")[0]
     return _TEMPLATES.get((group, str(obj.get("kind") or "")))
-
-
-def elsewhere(objects: Iterable[Object], namespace: str) -> list[str]:
-    """Workloads outside of the namespace, which have no access."""
-    return [
-        f"{obj['kind']} {key(obj).namespace or 'default'}/{key(obj).name}"
-        for obj in objects
-        if template_path(obj) is not None and key(obj).namespace != namespace
-    ]
 
 
 def _source(secret: str, item: str) -> Object:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 from agent.gardenlet.common.charts.rules.output import Manifest
-from agent.gardenlet.extensions.controller_installation.install.rules.injection import Injection, elsewhere
+from agent.gardenlet.extensions.controller_installation.install.rules.injection import Injection
 from gardener import keys
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.references import inject_annotations, make_unique
@@ -33,7 +33,7 @@ class Rendered:
     """Objects of a rendered chart.
 
     Attributes:
-        elsewhere: workloads in other namespaces, which can't access the garden.
+        elsewhere: workloads in other namespaces, which can't access the garden; empty if none shall.
     """
 
     secret: Object
@@ -66,7 +66,7 @@ def rendered(name: str, manifests: Sequence[Manifest], injection: Injection) -> 
             "data": {each: base64.b64encode(content).decode() for each, content in data.items()},
         }
     )
-    return Rendered(secret, managed_resource(name, key(secret).name), elsewhere(objects, injection.namespace))
+    return Rendered(secret, managed_resource(name, key(secret).name), injection.elsewhere(objects))
 
 
 def managed_resource(name: str, secret: str) -> Object:

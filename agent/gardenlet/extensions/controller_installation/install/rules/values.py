@@ -16,7 +16,7 @@ class Surroundings:
     """Data of the environment.
 
     Attributes:
-        kubeconfig: name of the Secret with the kubeconfig for the garden.
+        kubeconfig: name of the Secret with the kubeconfig for the garden; empty if it is not injected.
     """
 
     version: str
@@ -46,7 +46,7 @@ def _gardener(seed: Object, around: Surroundings) -> Object:
         "version": around.version,
         "garden": {
             "clusterIdentity": around.garden_identity,
-            "genericKubeconfigSecretName": around.kubeconfig,
+            **({"genericKubeconfigSecretName": around.kubeconfig} if around.kubeconfig else {}),
         },
         "gardenlet": {"featureGates": dict(around.features)},
         "seed": _seed(seed),
