@@ -115,7 +115,7 @@ async def test_who_may_come_in_is_changed_in_the_seed_and_requested(place: Basti
 async def test_a_host_with_the_script_of_another_release_is_kept_and_changed(place: BastionPlace) -> None:
     script = base64.b64encode(b"#!/bin/sh").decode()
     bastion = place.bastion()
-    ingress = [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
+    ingress = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
     spec = {"type": bastion["spec"]["providerType"], "userData": script, "ingress": ingress}
     place.create(EXTENSION_BASTIONS, "b", namespace=place.technical_id, spec=spec)
     async with place.gardenlet(declare):

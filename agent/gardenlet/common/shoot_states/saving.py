@@ -75,8 +75,8 @@ async def living(seed: Cluster, shoot: Object, before: Saved) -> Object:
             entry = contents.referenced(obj) if obj is not None else contents.saved_object(before.whole, kind, name)
             if obj is None:
                 log.warning(
-                    f"{kind} {namespace}/{name}, to which {extension['kind']} {key(extension)} refers, does not exist or"
-                    " is of a kind that is not saved; repair the extension",
+                    f"{kind} {namespace}/{name}, to which {extension['kind']} {key(extension)} refers, does not exist,"
+                    " or is of a kind that is not saved; repair the extension",
                     shoot=str(key(shoot)),
                     is_saved_before=entry is not None,
                 )
