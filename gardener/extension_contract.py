@@ -234,7 +234,7 @@ def is_migrated(obj: Object) -> bool:
 def responds(obj: Object, operation: str) -> bool:
     """Whether the last operation responds to a request for `operation`.
 
-    A migration or restoration is reported as such, whatever the clocks say; a reconciliation by its time alone.
+    A migration or restoration is recognized by its type, independent of clocks; a reconciliation only by its time.
     """
     if (reported := _REPORTED.get(operation)) is not None:
         return last_operation(obj).get("type") == reported

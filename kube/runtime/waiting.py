@@ -107,7 +107,7 @@ class Waiting:
         """
         live: Object | None = None
 
-        def judged() -> str:
+        def evaluated() -> str:
             if live is None and or_gone:
                 return ""
             return unready(live) or ("it does not exist" if live is None else "")
@@ -115,7 +115,7 @@ class Waiting:
         async def look() -> str:
             nonlocal live
             live = await self.find(resource, wanted)
-            return judged()
+            return evaluated()
 
         async def missing(store: Store[Object]) -> str:
             nonlocal live
@@ -129,7 +129,7 @@ class Waiting:
                     if or_gone or isinstance(error, Untrusted):
                         raise
                     return f"its existence can't be determined: {error}"
-            return judged()
+            return evaluated()
 
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
         await self._until(
