@@ -12,6 +12,7 @@ from components.secrets.stored import Stored
 from components.secrets.tables import CA
 from config.gardenlet.schema import TUNNEL
 from gardener.garden.shoots import workers
+from kube.addresses import canonical_cidr
 from kube.objects import Object, mapping, spec, text
 from kube.paths import at
 
@@ -26,7 +27,7 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Networks:
-    """Networks of a Shoot, as CIDRs; empty if unknown."""
+    """Networks of a Shoot, as canonical CIDRs; empty if unknown."""
 
     pods: str
     services: str
@@ -187,7 +188,7 @@ class Inputs:
         """Networks; the one of nodes may be chosen by the Infrastructure. Raises InputError."""
         chosen = text(at(self.infrastructure, "status", "nodesCIDR"))
         nodes = chosen or text(at(spec(self.shoot), "networking", "nodes"))
-        return Networks(pods=self.pod_network, services=self.service_network, nodes=nodes)
+        return Networks(pods=self.pod_network, services=self.service_network, nodes=canonical_cidr(nodes))
 
     @property
     def provider_status(self) -> object:
@@ -211,4 +212,4 @@ class Inputs:
                 f"neither spec.networking.{what} of the Shoot nor spec.networks.shootDefaults.{what} of the Seed is"
                 " set; set one of them"
             )
-        return found
+        return canonical_cidr(found)

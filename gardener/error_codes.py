@@ -6,6 +6,7 @@ Gardener's own requests to API servers are never matched, since a passing 'not f
 
 import re
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 INFRA_UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
 INFRA_UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
@@ -142,4 +143,5 @@ def needs_user(codes: Collection[str]) -> bool:
 
 
 def merged(*codes: Iterable[str]) -> list[str]:
-    return sorted({each for some in codes for each in some})
+    """All codes, once each, in the given order."""
+    return list(dict.fromkeys(chain(*codes)))

@@ -21,12 +21,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gardener.error_codes import codes_in, merged
-from gardener.keys import OPERATION, OPERATION_MIGRATE, OPERATION_RECONCILE, TIMESTAMP
+from gardener.keys import OPERATION, OPERATION_MIGRATE, OPERATION_RECONCILE, OPERATION_RESTORE, TIMESTAMP
 from kube.clock import time_or_none
 from kube.objects import Object, annotations, integer, is_deleting, mapping, metadata, text, texts
 
 SUCCEEDED, PROCESSING, ERROR, FAILED = "Succeeded", "Processing", "Error", "Failed"
 MIGRATE = "Migrate"
+_REPORTED = {OPERATION_MIGRATE: MIGRATE, OPERATION_RESTORE: "Restore"}
+"""Types of the last operation by the requested operation."""
 _ENDED = (ERROR, FAILED)
 _SECOND, _TICK = timedelta(seconds=1), timedelta(microseconds=1)
 _MOST_SKEW = timedelta(minutes=10)
@@ -227,6 +229,16 @@ def is_migrated(obj: Object) -> bool:
     last = last_operation(obj)
     is_asked = annotations(obj).get(OPERATION) == OPERATION_MIGRATE
     return not is_asked and (last.get("type"), last.get("state")) == (MIGRATE, SUCCEEDED)
+
+
+def responds(obj: Object, operation: str) -> bool:
+    """Whether the last operation responds to a request for `operation`.
+
+    A migration or restoration is recognized by its type, independent of clocks; a reconciliation only by its time.
+    """
+    if (reported := _REPORTED.get(operation)) is not None:
+        return last_operation(obj).get("type") == reported
+    return not _is_older(last_operation(obj), annotations(obj).get(TIMESTAMP, ""))
 
 
 def last_operation(obj: Mapping[str, Any]) -> Object:

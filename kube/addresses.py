@@ -49,6 +49,12 @@ def parse_cidr(text: str) -> IPNetwork | None:
     return _network(text) if len(text) <= _LONGEST_ADDRESS else None
 
 
+def canonical_cidr(text: str) -> str:
+    """The CIDR without host bits, as recent API servers demand; unchanged if it is not valid."""
+    network = parse_cidr(text)
+    return text if network is None else str(network)
+
+
 @lru_cache(maxsize=1024)
 def _network(text: str) -> IPNetwork | None:
     match = _CIDR.fullmatch(text)

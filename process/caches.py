@@ -135,3 +135,21 @@ class CacheCollector(Collector):
             unread.add_metric(series, len(objects.get(series, ())))
         yield family
         yield unread
+
+
+class RefusalCollector(Collector):
+    """Collects kinds that the process works without, since it may not read them. Args: prefix: of the metric's name."""
+
+    def __init__(self, clusters: Mapping[str, Cluster], *, prefix: str) -> None:
+        self._clusters, self._prefix = clusters, prefix
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            f"{self._prefix}_reads_refused",
+            "1 for a kind that the process works without, with reduced function, since it may not read it.",
+            labels=("connection", "resource"),
+        )
+        for connection, cluster in distinct(self._clusters).items():
+            for resource in sorted(cluster.caches.refused(), key=str):
+                family.add_metric((connection, str(resource)), 1)
+        yield family

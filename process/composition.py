@@ -21,7 +21,7 @@ from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 from kube.runtime.client import Client
 from kube.runtime.election import ElectionSettings, LeaderElector, LeadershipLost, new_identity
 from process import tracing
-from process.caches import CacheCollector, SyncChecks, fill
+from process.caches import CacheCollector, RefusalCollector, SyncChecks, fill
 from process.clusters import Clusters, distinct, endpoints
 from process.configuration.blocks import Configuration, ElectingConfiguration, LeaderElection
 from process.configuration.component import Component as ProgramComponent
@@ -148,7 +148,8 @@ class Composition(Generic[C]):
             OSError: the address of a server is taken.
         """
         config, grace_period = self.config, self.config.graceful_shutdown_timeout
-        caches_behind = CacheCollector(self.clusters, prefix=self._component.metrics_prefix)
+        prefix = self._component.metrics_prefix
+        of_caches = [CacheCollector(self.clusters, prefix=prefix), RefusalCollector(self.clusters, prefix=prefix)]
         servers = [self._metrics(parts), self._probes(parts), *parts.servers]
         for server in (*servers, *parts.serving):
             server.bind()
@@ -157,7 +158,7 @@ class Composition(Generic[C]):
                 *tracing.parts(config.tracing, service=self._service, version=self.version, grace_period=grace_period),
                 AtStop("sessions", self.clusters.close_all),
             ],
-            [Metrics([caches_behind, *parts.metrics]), *servers, MemoryReturn()],
+            [Metrics([*of_caches, *parts.metrics]), *servers, MemoryReturn()],
             [ReadyCaches(self.clusters, config, users=parts.caches), *parts.ready],
             [AtStop("events", self.clusters.drain)],
             parts.serving,

@@ -150,8 +150,8 @@ class KindsFollower:
     Only their metadata are watched: a change suffices, since the name ends in the group. Discovery of the group is
     discarded, watches that wait for one of its kinds retry at once, and control loops are notified.
 
-    If CustomResourceDefinitions may not be read, everything still works, only later: unknown kinds are requested again
-    now and then.
+    If CustomResourceDefinitions may not be read, they are not requested again. Everything still works, only later:
+    unknown kinds are requested now and then.
 
     Args: on_change: called with a group whose kinds changed.
     """
@@ -159,7 +159,7 @@ class KindsFollower:
     def __init__(self, cluster: Cluster, *, on_change: Callable[[str], None]) -> None:
         self.cluster = cluster
         self._on_change = on_change
-        self._unsubscribe = cluster.caches.acquire(CRDS_VIEW).subscribe(self._changed)
+        self._unsubscribe = cluster.caches.acquire(CRDS_VIEW, is_optional=True).subscribe(self._changed)
 
     async def tried(self, *, timeout: float) -> None:
         """Return when the present ones are known, or could not be read, at most after so many seconds."""

@@ -35,8 +35,10 @@ def selector(identity: str) -> str:
     return f"{MANAGED_BY}={SECRETS_MANAGER},{IDENTITY}={identity}"
 
 
-PERSISTED = f"{selector(GARDENLET)},{PERSIST}=true"
-"""Selects the Secrets that move with a Shoot."""
+PERSISTED = f"{PERSIST}=true"
+"""Selects the Secrets that move with a Shoot, those of extensions included."""
+OWN_PERSISTED = f"{selector(GARDENLET)},{PERSISTED}"
+"""Selects those of the gardenlet."""
 
 
 def checksum_of_config(described: Mapping[str, Any]) -> str:

@@ -362,7 +362,13 @@ class _Running:
 
     @property
     def is_behind(self) -> bool:
+        if self.is_refused:
+            return False  # nothing can be done about it; `refused` reports it
         return not self.store.synced.is_set() or any(watcher.failing for watcher in self.watchers)
+
+    @property
+    def is_refused(self) -> bool:
+        return any(watcher.is_refused for watcher in self.watchers)
 
 
 class Caches:
@@ -396,6 +402,8 @@ class Caches:
         """Stores that have to be listed before anything is written, since versions went back."""
         self._listing_since = 0.0
         self._is_away_reported = False
+        self._reads_refused: set[Resource] = set()
+        self._refusals_logged: set[Resource] = set()
         self.history_rewound = asyncio.Event()
         """Set when the history of the cluster was rewound; cleared when all that was known before is forgotten."""
 
@@ -484,10 +492,33 @@ class Caches:
                 message = "The API server does not accept the credentials; trying again"
                 log.error(message, error=str(error), remedy=remedy(error, ""))
         elif isinstance(error, Forbidden):
-            resource = watcher.resource
-            name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+            name = _name_of(watcher.resource)
             advice = remedy(error, f"list and watch {name}")
             log.error("Reading objects is forbidden; trying again", resource=name, error=str(error), remedy=advice)
+
+    def _watch_refused(self, watcher: Watcher, error: Forbidden) -> None:
+        self._log_refusal(watcher.resource, "list and watch", error)
+
+    def _log_refusal(self, resource: Resource, verbs: str, error: Forbidden) -> None:
+        if resource in self._refusals_logged:
+            return
+        self._refusals_logged.add(resource)
+        name = _name_of(resource)
+        message = "Reading objects is forbidden; working without them"
+        log.warning(message, resource=name, error=str(error), remedy=remedy(error, f"{verbs} {name}"))
+
+    def note_read(self, resource: Resource, refusal: Forbidden | None) -> None:
+        """Note whether an object may be read that the program can do without; a refusal is logged once per kind."""
+        if refusal is None:
+            self._reads_refused.discard(resource)
+        else:
+            self._reads_refused.add(resource)
+            self._log_refusal(resource, "get", refusal)
+
+    def refused(self) -> set[Resource]:
+        """Kinds that the program does without, since it may not read them."""
+        watched = {view.resource for view, running in self._running.items() if running.is_refused}
+        return watched | self._reads_refused
 
     # --- stores
 
@@ -495,8 +526,10 @@ class Caches:
         """Whether objects of that namespace are in the stores."""
         return not resource.namespaced or not self._namespaces or namespace in self._namespaces
 
-    def acquire(self, view: View[T], *, needed_at_start: bool = False) -> Store[T]:
+    def acquire(self, view: View[T], *, needed_at_start: bool = False, is_optional: bool = False) -> Store[T]:
         """Store of a view, watching from the first user on; not synced yet when it is new.
+
+        An optional one is not tried again after a refusal, until there are new credentials.
 
         Raises: Unreachable: after `close`.
         """
@@ -504,7 +537,7 @@ class Caches:
             raise Unreachable("the connection to this cluster is closed")
         running = self._running.get(view)
         if running is None:
-            running = self._running[view] = self._start(view, needed_at_start)
+            running = self._running[view] = self._start(view, needed_at_start, is_optional)
         running.users += 1
         return running.store
 
@@ -570,7 +603,7 @@ class Caches:
         self._running.clear()
         await _stop(tasks)
 
-    def _start(self, view: View[T], needed_at_start: bool) -> _Running:
+    def _start(self, view: View[T], needed_at_start: bool, is_optional: bool) -> _Running:
         store = Store(view, needed_at_start=needed_at_start)
         running = _Running(store=store, feeds=[], resync=_create_task(self._resync(store)))
         for namespace in self._namespaces_of(view):
@@ -585,6 +618,7 @@ class Caches:
                 on_history_rewound=self._history_rewound,
                 on_older_list=self._older_list,
                 on_start_failure=self._start_failure if needed_at_start else _ignore,
+                on_refused=self._watch_refused if is_optional else None,
                 known=store.newest,
                 managed_fields=view.managed_fields,
             )
@@ -601,6 +635,10 @@ class Caches:
         while True:
             await asyncio.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
             store.resync()
+
+
+def _name_of(resource: Resource) -> str:
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _ignore(_: Watcher, _error: KubeError) -> None:

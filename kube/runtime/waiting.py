@@ -7,8 +7,8 @@
 
 The object is watched, mostly alone, for the duration of the wait. A text states the missing conditions, so that the
 waiting caller can report it (`report`). The API server has to confirm that an object is gone: a watch may be behind. If
-there is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then; an
-untrusted certificate ends the wait, since waiting does not make it valid.
+there is no such kind any more, all its objects are gone. While the watch fails, the object is read now and then, and
+once more before the time is over; an untrusted certificate ends the wait, since waiting does not make it valid.
 """
 
 import asyncio
@@ -86,6 +86,7 @@ class Waiting:
         since: int = 0,
         or_gone: bool = False,
         report: Report = _silent,
+        limit: asyncio.Timeout | None = None,
     ) -> Object:
         """Wait until nothing is missing; return the object.
 
@@ -97,6 +98,7 @@ class Waiting:
             since: resourceVersion of the last write; older states are ignored.
             or_gone: whether it may be gone instead; the returned object is empty then.
             report: called with the missing condition, each time that it changes.
+            limit: for a caller that moves the end of the time; replaces `seconds`.
 
         Raises:
             NotInTimeError: it is not ready in time.
@@ -104,6 +106,16 @@ class Waiting:
             Exception: an error of `unready`.
         """
         live: Object | None = None
+
+        def evaluated() -> str:
+            if live is None and or_gone:
+                return ""
+            return unready(live) or ("it does not exist" if live is None else "")
+
+        async def look() -> str:
+            nonlocal live
+            live = await self.find(resource, wanted)
+            return evaluated()
 
         async def missing(store: Store[Object]) -> str:
             nonlocal live
@@ -117,12 +129,19 @@ class Waiting:
                     if or_gone or isinstance(error, Untrusted):
                         raise
                     return f"its existence can't be determined: {error}"
-            if live is None and or_gone:
-                return ""
-            return unready(live) or ("it does not exist" if live is None else "")
+            return evaluated()
 
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
-        await self._until(what, view, missing, seconds=seconds, report=report, aim="ready", every=_BEHIND_SECONDS)
+        await self._until(
+            what,
+            view,
+            missing,
+            look,
+            limit=limit,
+            seconds=seconds,
+            report=report,
+            aim="ready",
+        )
         return live or {}
 
     async def until_gone(
@@ -134,6 +153,7 @@ class Waiting:
         expected_uid: str = "",
         held: Callable[[Object], str] = held_by,
         report: Report = _silent,
+        limit: asyncio.Timeout | None = None,
     ) -> None:
         """Return once the API server reports that it does not exist, or is another one of that name.
 
@@ -144,21 +164,34 @@ class Waiting:
             expected_uid: uid of the object; empty for any of that name.
             held: returns the reason why it still exists while it is being deleted; an exception ends the waiting.
             report: called with the reason, each time that it changes.
+            limit: as for `until_ready`.
 
         Raises:
             NotInTimeError: it is not gone in time.
         """
 
-        async def missing(store: Store[Object]) -> str:
-            live = store.get(wanted)
-            if live is None or expected_uid not in ("", uid(live)):
-                live = await self.find(resource, wanted)
+        def reason(live: Object | None) -> str:
             if live is None or expected_uid not in ("", uid(live)):
                 return ""
             return held(live) if is_deleting(live) else _NOT_DELETED
 
+        async def look() -> str:
+            return reason(await self.find(resource, wanted))
+
+        async def missing(store: Store[Object]) -> str:
+            return reason(store.get(wanted)) or await look()
+
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
-        await self._until(what, view, missing, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+        await self._until(
+            what,
+            view,
+            missing,
+            look,
+            limit=limit,
+            seconds=seconds,
+            report=report,
+            aim="gone",
+        )
 
     async def until_none(
         self,
@@ -187,11 +220,14 @@ class Waiting:
             more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
             return ", ".join(f"{name} ({reason})" for name, reason in left[:_MOST_NAMED]) + more
 
+        async def look() -> str:
+            return named(await self._discovery.list_if_served(resource, selection))
+
         async def reasons(store: Store[Object]) -> str:
-            return named(store.values()) or named(await self._discovery.list_if_served(resource, selection))
+            return named(store.values()) or await look()
 
         what, view = f"the objects of {resource.kind}", _view(resource, selection)
-        await self._until(what, view, reasons, seconds=seconds, report=report, aim="gone", every=_BEHIND_SECONDS)
+        await self._until(what, view, reasons, look, seconds=seconds, report=report, aim="gone")
 
     async def find(self, resource: Resource, wanted: Key) -> Object | None:
         """Object as the API server has it; None: it does not exist, or there is no such kind."""
@@ -206,15 +242,15 @@ class Waiting:
         what: str,
         view: View[Object],
         missing: Callable[[Store[Object]], Awaitable[str]],
+        look: Callable[[], Awaitable[str]],
         *,
         seconds: float,
+        limit: asyncio.Timeout | None = None,
         report: Report,
         aim: str,
-        every: float | None = None,
     ) -> None:
-        """Return when nothing is missing. Args: every: seconds between checks without a change."""
-        last = _UNKNOWN
-        limit = asyncio.timeout(seconds)
+        """Return when nothing is missing. Args: look: the same as `missing`, by the API server instead of the watch."""
+        last, limit = _UNKNOWN, limit or asyncio.timeout(seconds)
         try:
             async with limit, self._followed(view) as (store, changed):
                 while reason := await missing(store):
@@ -222,12 +258,16 @@ class Waiting:
                         last = reason
                         report(reason)
                     with waits():
-                        await self._change(view, changed, every)
+                        await self._change(view, changed, _BEHIND_SECONDS)
                     changed.clear()
                 return
         except TimeoutError:
             if not limit.expired():
                 raise
+        with suppress(KubeError, TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                if not (last := await look()):
+                    return
         raise NotInTimeError(f"{what} is not {aim} after {seconds:g} s: {last}")
 
     @asynccontextmanager

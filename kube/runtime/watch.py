@@ -154,6 +154,7 @@ class Watcher:
         on_history_rewound: called if it is.
         on_older_list: called if versions went back, and no object proves a rewound history.
         on_start_failure: called if the first attempt fails.
+        on_refused: called if the objects may not be read; then it gives up until it is woken. None: it retries.
         known: the known version of an object, 0 if none.
     """
 
@@ -171,6 +172,7 @@ class Watcher:
         on_history_rewound: Callable[["Watcher"], None] = lambda _: None,
         on_older_list: Callable[["Watcher"], None] = lambda _: None,
         on_start_failure: Callable[["Watcher", KubeError], None] = lambda *_: None,
+        on_refused: Callable[["Watcher", Forbidden], None] | None = None,
         known: Callable[[Key], int] = lambda _: 0,
         managed_fields: bool = False,
     ) -> None:
@@ -185,6 +187,7 @@ class Watcher:
         self._on_history_rewound = on_history_rewound
         self._on_older_list = on_older_list
         self._on_start_failure = on_start_failure
+        self._on_refused = on_refused
         self._known = known
         self._managed_fields = managed_fields
         self._state: State = Empty()
@@ -205,6 +208,8 @@ class Watcher:
         self.is_blind = False
         """Whether the data from the API server can't be understood."""
         self._woken = asyncio.Event()
+        self.is_refused = False
+        """Whether the objects may not be read, and the watcher has given up until it is woken."""
         self.tried = asyncio.Event()
         """Set when a first list is complete or has failed."""
         self._log = structlog.get_logger("watch").bind(resource=str(resource))
@@ -212,7 +217,7 @@ class Watcher:
     @property
     def failing(self) -> bool:
         """Whether no events arrive, since the last attempt failed; that a kind is not served is an answer, too."""
-        return self._failures > 0 and not (self._absent or self._is_open)
+        return self._failures > 0 and not (self._absent or self._is_open or self.is_refused)
 
     def wake(self) -> None:
         """End a back-off: there is reason to believe that the next attempt succeeds."""
@@ -525,6 +530,10 @@ class Watcher:
 
     async def _failed(self, error: KubeError) -> None:
         self.tried.set()
+        if isinstance(error, Forbidden) and self._on_refused is not None:
+            self._on_refused(self, error)
+            await self._give_up()
+            return
         if self._failures == 0:
             if not self._seen:
                 self._on_start_failure(self, error)
@@ -536,6 +545,13 @@ class Watcher:
         was_woken = await self._back_off(self._failures, error)
         # A watch that is woken a moment too early must not fall back into a long wait.
         self._failures = 1 if was_woken else self._failures + 1
+
+    async def _give_up(self) -> None:
+        """Wait until the watcher is woken: with the same credentials, the answer would be the same."""
+        self.is_refused = True
+        await self._woken.wait()
+        self._woken.clear()
+        self.is_refused, self._failures = False, 1
 
     async def _back_off(self, failures: int, error: KubeError | None = None) -> bool:
         """Wait; return whether the wait was ended by `wake`."""

@@ -10,7 +10,7 @@ from gardener.tenant_files import UnusableFile
 from gardener.tenant_files.mounted import check_mounted
 from kube.clock import format_time
 from kube.objects import Key, Object, annotations, integer, is_deleting, key, mappings, metadata, spec, text, texts
-from kube.paths import at, mapping_at
+from kube.paths import mapping_at
 from kube.resources import DEPLOYMENTS, SECRETS, Resource
 from kube.runtime.cache import Store
 from kube.runtime.client import Client

@@ -430,7 +430,7 @@ async def test_an_entry_moves_and_is_restored_when_it_is_requested(place: Mirror
         await made_entry(place)
         place.change_entry({"spec": {"seedName": other.name}})
         await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="migrate")
-        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Migrate", is_operation_last=True)
         await place.deleting(EXTENSION_ENTRIES, place.entry_name)
         assert place.secret(f"entry-{place.entry_name}")
         place.let_go(EXTENSION_ENTRIES, place.entry_name)
@@ -446,7 +446,7 @@ async def test_an_entry_moves_and_is_restored_when_it_is_requested(place: Mirror
         assert place.find(EXTENSION_ENTRIES, place.entry_name) is None
         place.change_entry({"spec": {"bucketName": other.name}} | _asking("restore"))
         await place.requested(EXTENSION_ENTRIES, place.entry_name, operation="restore")
-        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore")
+        place.answer(EXTENSION_ENTRIES, place.entry_name, operation="Restore", is_operation_last=True)
         restored = await until_state(place.find_entry, "Restore", "Succeeded")
         assert restored["status"]["seedName"] == other.name
 
@@ -457,6 +457,16 @@ async def test_an_entry_moves_and_is_restored_when_it_is_requested(place: Mirror
     place.change_entry({"metadata": {"finalizers": None}})
     place.garden.delete(BACKUP_ENTRIES, place.entry_name, namespace=place.place.namespace)
     other.remove()
+
+
+async def test_a_move_is_reported_though_the_extension_has_never_answered(place: MirrorPlace) -> None:
+    other = place.place.seed("-b")
+    async with place.gardenlet(entries):
+        place.ready_bucket()
+        place.entry()
+        await place.requested(EXTENSION_ENTRIES, place.entry_name)
+        place.change_entry({"spec": {"seedName": other}})
+        await until_state(place.find_entry, "Migrate", "Processing")
 
 
 async def test_an_entry_that_another_seed_lets_go_is_restored_though_it_was_requested_before(

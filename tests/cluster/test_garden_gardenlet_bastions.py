@@ -1,5 +1,6 @@
 """Bastions for Shoots of a Seed, with a simulated extension."""
 
+import base64
 from collections.abc import Iterator
 
 import pytest
@@ -109,6 +110,18 @@ async def test_who_may_come_in_is_changed_in_the_seed_and_requested(place: Basti
     async with place.gardenlet(declare):
         again = await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
         assert annotations(again)[keys.TIMESTAMP] > annotations(requested)[keys.TIMESTAMP]
+
+
+async def test_a_host_with_the_script_of_another_release_is_kept_and_changed(place: BastionPlace) -> None:
+    script = base64.b64encode(b"#!/bin/sh").decode()
+    bastion = place.bastion()
+    ingress = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+    spec = {"type": bastion["spec"]["providerType"], "userData": script, "ingress": ingress}
+    place.create(EXTENSION_BASTIONS, "b", namespace=place.technical_id, spec=spec)
+    async with place.gardenlet(declare):
+        requested = await place.requested(EXTENSION_BASTIONS, "b", namespace=place.technical_id)
+        assert requested["spec"]["userData"] == script
+        assert requested["spec"]["ingress"] != spec["ingress"]
 
 
 async def test_what_an_extension_fails_at_is_reported_until_it_succeeds(place: BastionPlace) -> None:

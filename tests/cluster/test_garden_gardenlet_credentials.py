@@ -6,7 +6,7 @@ The garden is its own seed here, but where a gardenlet runs as a process of its 
 import asyncio
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from agent.controller_manager.certificate_signing_request import declare
+from agent.gardenlet.bootstrap import rotation as rotation_module
 from agent.gardenlet.bootstrap.access import GardenAccess
 from agent.gardenlet.bootstrap.entrance import enter
 from agent.gardenlet.bootstrap.pace import Pace
@@ -40,6 +41,7 @@ from kube.runtime.transport import Transport
 from kube.signing_requests import DENIED, with_decision
 from kube.x509 import make_ca
 from process import clusters as process_clusters
+from process.clusters import Endpoint
 from process.runner import StartError
 
 pytestmark = pytest.mark.timeout(600)
@@ -298,6 +300,35 @@ async def test_the_authority_that_the_garden_publishes_is_taken_over(garden: Gar
 
         await soon(is_taken_over, "the published bundle to be stored")
         assert await access.clusters[GARDEN].client.get(SEEDS, entry.name)
+
+
+async def test_an_authority_that_may_not_be_read_is_requested_once(
+    garden: Garden, entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with another authorizer than ours: here with the certificate of another Seed."""
+    monkeypatch.setattr(rotation_module, "AUTHORITY_SECONDS", 0.01)
+    looks, look = 0, Rotation._look_at_authority
+
+    async def counted(rotation: Rotation) -> None:
+        nonlocal looks
+        await look(rotation)
+        looks += 1
+
+    monkeypatch.setattr(Rotation, "_look_at_authority", counted)
+    kubeconfig = of_content(valid(Entry(garden, garden.cluster)), origin="of another Seed")
+    async with entry.access() as access:
+        access.clusters.open(Endpoint((GARDEN,), kubeconfig.connection, access.settings))
+        rotation = Rotation(access=access, kubeconfig=kubeconfig, seed=entry.registered())
+        with closing(garden.cluster.audit()) as audit:
+            since = audit.mark()
+            await rotation.start()
+            try:
+                await soon(lambda: looks > 3, "several looks")
+            finally:
+                await rotation.stop()
+            read = [each for each in audit.calls(since=since, verbs=["get"]) if each.name == "kube-root-ca.crt"]
+        assert len(read) == 1
+        assert access.clusters[GARDEN].caches.refused() == {CONFIG_MAPS}
 
 
 def published(entry: Entry) -> bool:

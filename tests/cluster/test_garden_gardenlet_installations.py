@@ -170,6 +170,7 @@ async def test_an_extension_is_installed_changed_and_removed(world: Extensions) 
             return [each.get("data") for each in await world.objects("e")] == [{"word": "new"}]
 
         await soon(is_new, "the changed chart")
+        managed = await world.client.get(MANAGED_RESOURCES, Key("garden", name))
         account = f"extension-{name}"
         in_garden = namespace_of(world.place.name)
         await world.client.create(SERVICE_ACCOUNTS, obj(SERVICE_ACCOUNTS, account, namespace=in_garden))
@@ -182,6 +183,7 @@ async def test_an_extension_is_installed_changed_and_removed(world: Extensions) 
             (MANAGED_RESOURCES, name, "garden"),
             (NAMESPACES, namespace, ""),
             (SERVICE_ACCOUNTS, account, in_garden),
+            (SECRETS, managed["spec"]["secretRefs"][0]["name"], "garden"),
         ):
             assert await world.client.find(resource, Key(of, each)) is None
 

@@ -7,6 +7,7 @@ import pytest
 
 from agent.gardenlet.extensions.controller_installation.care import declare as care
 from agent.gardenlet.extensions.controller_installation.required import declare as required
+from config.gardenlet.controllers import Controllers, InstallationCare
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
@@ -59,12 +60,9 @@ def network(place: SeedPlace) -> Object:
     return made
 
 
-def managed_resource(place: SeedPlace) -> None:
-    meta = {
-        "name": place.name,
-        "namespace": "garden",
-        "labels": {keys.CONTROLLER_INSTALLATION_NAME: place.name},
-    }
+def managed_resource(place: SeedPlace, *, is_labelled: bool = True) -> None:
+    labels = {keys.CONTROLLER_INSTALLATION_NAME: place.name} if is_labelled else {}
+    meta = {"name": place.name, "namespace": "garden", "labels": labels}
     path = MANAGED_RESOURCES.path(namespace="garden")
     made = place.cluster.api.create(
         path, {**MANAGED_RESOURCES.type_meta, "metadata": meta, "spec": {"class": "seed", "secretRefs": []}}
@@ -89,6 +87,8 @@ async def test_kinds_come_late_and_go_again(place: SeedPlace) -> None:
         install_seed_kinds(place.cluster)
         for loop, kind in product(loops, (NETWORKS, MANAGED_RESOURCES)):
             loop.kinds_changed(kind.group)  # as the program does that watches definitions
+        unneeded = await until(place, "Required", "False")
+        assert unneeded["reason"] == "NoExtensionObjects"
         network(place)
         managed_resource(place)
         needed = await until(place, "Required", "True")
@@ -103,3 +103,12 @@ async def test_kinds_come_late_and_go_again(place: SeedPlace) -> None:
     place.place.delete(SEEDS, place.name)
     async with place.gardenlet(care, required):
         await until(place, "Required", "False")
+
+
+async def test_a_managed_resource_without_a_label_is_found_at_the_next_check(place: SeedPlace) -> None:
+    install_seed_kinds(place.cluster)
+    controllers = Controllers(controller_installation_care=InstallationCare(sync_period=0.2))
+    async with place.gardenlet(care, controllers=controllers):
+        await until(place, "Installed", "Unknown")
+        managed_resource(place, is_labelled=False)
+        await until(place, "Installed", "True")

@@ -17,16 +17,18 @@ from agent.gardenlet.common.extension_objects.kinds import Kind
 from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
 from agent.gardenlet.common.extension_objects.questions import Question
 from agent.gardenlet.common.shoot_states.rules.contents import Left
+from agent.gardenlet.common.shoot_states.saving import Saved, living
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
 from gardener.api.seed_definitions import Stage, custom_resource_definitions
+from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.kinds import wait_until_served
 from kit.world import connected
 from kube.clock import utc_now
 from kube.objects import Key, Object, annotations, metadata, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
@@ -487,3 +489,30 @@ async def test_what_is_gone_has_been_let_go(place: Place) -> None:
         impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "never"), datetime(2026, 1, 1, tzinfo=UTC).isoformat()
     )
     await place.objects.wait_until_migrated(requested)
+
+
+# --- what is saved of them
+
+
+async def test_secrets_of_extensions_are_saved_and_what_a_state_refers_to_is_kept(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"persist": "true", "managed-by": "secrets-manager", "manager-identity": "extension"}
+    meta = {"name": "of-extension", "namespace": NAMESPACE, "labels": labels}
+    await place.client.create(SECRETS, {**SECRETS.type_meta, "metadata": meta, "data": {"a": "YQ=="}})
+    await place.client.create(kinds.NETWORK.resource, {**kinds.NETWORK.resource.type_meta, **network("saved")})
+    references = [{"name": each, "resourceRef": {"kind": "ConfigMap", "name": each}} for each in ("lost", "never")]
+    status = {"state": {"a": 1}, "resources": references}
+    await place.client.patch(kinds.NETWORK.resource, Key(NAMESPACE, "saved"), {"status": status}, subresource="status")
+    entry = {"apiVersion": "v1", "kind": "ConfigMap", "name": "lost", "data": {"data": {"a": "b"}}}
+    shoot = {"metadata": {"name": "s", "namespace": "garden-p"}, "status": {"technicalID": NAMESPACE, "uid": "u"}}
+    seed = cluster_of(place.client)
+    try:
+        found = await living(seed, shoot, Saved(({"spec": {"resources": [entry]}},)))
+    finally:
+        await seed.caches.close()
+    assert {"name": "of-extension", "type": "secret", "labels": labels, "data": {"a": "YQ=="}} in found["gardener"]
+    assert found["resources"] == [entry]
+    reported = capsys.readouterr().out
+    assert f"ConfigMap {NAMESPACE}/lost, to which Network {NAMESPACE}/saved refers, does not exist" in reported
+    assert f"ConfigMap {NAMESPACE}/never" in reported

@@ -134,6 +134,24 @@ async def test_what_a_silent_watch_does_not_know_of_is_found(world: World, clust
         assert (await ready)["data"] == {"state": "ready"}
 
 
+async def test_what_a_silent_watch_missed_is_read_before_the_time_is_over(
+    world: World, cluster: Cluster, tmp_path: Path
+) -> None:
+    name, reported, limit = Key(world.namespace, "a"), asyncio.Queue[str](), asyncio.timeout(PATIENCE)
+    await world.create(in_state("starting"))
+    async with proxied(cluster, tmp_path) as (proxy, transport):
+        proxy.rules.add(Rule(fault=EndWatch(how=WatchEnd.SILENT, after_events=2), path="/configmaps$"))
+        client = Client(transport, user_agent="test")
+        waiting = Waiting(client=client, caches=Caches(client), discovery=Discovery(client))
+        ready = asyncio.create_task(
+            waiting.until_ready(CONFIG_MAPS, name, unready, seconds=0, limit=limit, report=reported.put_nowait)
+        )
+        assert await reported.get() == "state is starting"
+        await world.patch("ConfigMap", "a", {"data": {"state": "ready"}})
+        limit.reschedule(0)
+        assert (await ready)["data"] == {"state": "ready"}
+
+
 async def test_another_object_of_the_same_name_is_not_the_one_that_goes(world: World, waiting: Waiting) -> None:
     before = uid(await world.create(config_map("a")))
     await world.delete("ConfigMap", "a")

@@ -138,10 +138,12 @@ class MirrorPlace:
         state: str = "Succeeded",
         error: Object | None = None,
         at: datetime | None = None,
+        is_operation_last: bool = False,
         **status: Any,
     ) -> Object:
-        """It takes the operation away, reports that it works, then reports."""
-        meta = {"annotations": {keys.OPERATION: None}, "finalizers": [FINALIZER]}
+        """It takes the operation away, before or after its reports: that it works, then the result."""
+        picked_up = {"annotations": {keys.OPERATION: None}}
+        meta = {"finalizers": [FINALIZER], **({} if is_operation_last else picked_up)}
         name = name or self.name
         live = self.garden.patch(resource, name, {"metadata": meta}, namespace=namespace)
         # As a clock that goes a little ahead: times are of seconds.
@@ -153,6 +155,8 @@ class MirrorPlace:
                 **fields,
             }
             live = self.garden.patch(resource, name, {"status": reported}, namespace=namespace, status=True)
+        if is_operation_last:
+            live = self.garden.patch(resource, name, {"metadata": picked_up}, namespace=namespace)
         return live
 
     def let_go(self, resource: Resource, name: str = "", *, namespace: str = "") -> None:

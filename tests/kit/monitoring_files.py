@@ -27,7 +27,7 @@ from agent.scheduler.shoot import metrics as scheduler_metrics
 from agent.shared.token_requestor.metrics import TokenCollector
 from config.resource_manager import COMPONENT
 from kube.runtime import metrics as kube_metrics
-from process.caches import CacheCollector
+from process.caches import CacheCollector, RefusalCollector
 from webhooks import metrics as webhook_metrics
 
 REGISTERED = (
@@ -53,6 +53,7 @@ COMPUTED = (
     TOKENS,
     *OF_GARDENLETS.all(),
     CacheCollector({}, prefix=COMPONENT.metrics_prefix),
+    RefusalCollector({}, prefix=COMPONENT.metrics_prefix),
 )
 """Those that a program makes, and computes when they are scraped."""
 

@@ -42,7 +42,7 @@ SECTIONS = re.findall(r"^### (\w+)\n\n\*(\w+)", ALERTS_PAGE, re.MULTILINE)
 OF_TARGETS = {"job", "instance", "namespace", "pod"}
 """Labels that series get when they are scraped."""
 OF_PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": set[str]()}
-OF_PROCESSES = ("build_info", "cache_behind", "config_hash", "memory_limit_bytes", "objects_unread")
+OF_PROCESSES = ("build_info", "cache_behind", "config_hash", "memory_limit_bytes", "objects_unread", "reads_refused")
 """Metrics that are called after the program, and described once."""
 HISTOGRAM = {"_bucket": {"le"}, "_sum": set[str](), "_count": set[str]()}
 

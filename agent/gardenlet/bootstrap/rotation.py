@@ -91,6 +91,8 @@ class Rotation:
     _next_attempt: float = 0.0
     _failure: str = ""
     _next_authority: float = 0.0
+    _refused_to: Kubeconfig | None = None
+    """Kubeconfig with which the published CA may not be read."""
     _has_said: bool = False
     """Whether the Seed has the condition, or needs it."""
     _reported: Condition | None = None
@@ -319,12 +321,21 @@ class Rotation:
                 self._adopt(changed)
 
     async def _published(self) -> bytes:
-        """CA published in the garden, as PEM; empty if there is none, or it may not be read."""
-        namespace = namespace_of(key(self.seed).name)
-        with suppress(NotFound, Forbidden):
-            found = await self._garden.get(CONFIG_MAPS, Key(namespace, _PUBLISHED))
-            return text(mapping(found.get("data")).get(_PUBLISHED_KEY)).encode()
-        return b""
+        """CA published in the garden, as PEM; empty if there is none, or it may not be read.
+
+        After a refusal, it is read again with the next kubeconfig.
+        """
+        if self._refused_to is self.kubeconfig:
+            return b""
+        name = Key(namespace_of(key(self.seed).name), _PUBLISHED)
+        try:
+            found = await self._garden.find(CONFIG_MAPS, name)
+        except Forbidden as refusal:
+            self._refused_to = self.kubeconfig
+            self.access.clusters[GARDEN].caches.note_read(CONFIG_MAPS, refusal)
+            return b""
+        self.access.clusters[GARDEN].caches.note_read(CONFIG_MAPS, None)
+        return text(mapping((found or {}).get("data")).get(_PUBLISHED_KEY)).encode()
 
     # --- the condition of the Seed
 

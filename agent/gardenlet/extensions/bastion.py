@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.common.extension_objects.kinds import BASTION
-from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, answers, manifest
+from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, answers, awaited, manifest
 from agent.gardenlet.common.extension_objects.questions import Question
 from agent.gardenlet.context import Context
 from gardener.api.extensions import BASTIONS as EXTENSION_BASTIONS
 from gardener.api.garden import BASTIONS, SHOOTS
 from gardener.extension_contract import Pending, Trouble, has_succeeded, standing_of
 from gardener.keys import CONFIRM_FORCE_DELETION, GARDENER_FINALIZER
+from kube.addresses import canonical_cidr
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError, NotFound
 from kube.objects import (
@@ -70,12 +71,15 @@ def user_data(public_key: str) -> str:
     return base64.b64encode(_SCRIPT.format(key=shlex.quote(public_key.strip())).encode()).decode()
 
 
-def desired(bastion: Object) -> Object:
-    """Spec of the extension object."""
-    cidrs = [text(at(each, "ipBlock", "cidr")) for each in mappings_at(bastion, "spec", "ingress")]
+def desired(bastion: Object, live: Object | None = None) -> Object:
+    """Spec of the extension object.
+
+    An existing one keeps its script, perhaps of another release: the field is immutable, and only used for a new host.
+    """
+    cidrs = [canonical_cidr(text(at(each, "ipBlock", "cidr"))) for each in mappings_at(bastion, "spec", "ingress")]
     return {
         "type": text(spec(bastion).get("providerType")),
-        "userData": user_data(text(spec(bastion).get("sshPublicKey"))),
+        "userData": text(spec(live or {}).get("userData")) or user_data(text(spec(bastion).get("sshPublicKey"))),
         "ingress": [{"ipBlock": {"cidr": cidr}} for cidr in cidrs],
     }
 
@@ -155,7 +159,7 @@ class Reconciler:
         self.bastions.observe(bastion)
         place = self.places[name] = Key(_namespace_of(shoot), name.name)
         extension = await self.seed.find(EXTENSION_BASTIONS, place)
-        question = Question(kind=BASTION, manifest=manifest(place, desired(bastion)))
+        question = Question(kind=BASTION, manifest=manifest(place, desired(bastion, extension)))
         if extension is not None and is_deleting(extension):
             return RequeueAfter(_GOES_SECONDS)  # recreated by the next pass
         standing = standing_of(extension) if extension is not None else Pending("it does not exist yet")
@@ -163,9 +167,10 @@ class Reconciler:
             await self._fail(bastion, f"Error while waiting for Bastion {place} to become ready: {standing.reason}")
         if extension is None or question.is_open(extension):
             return await self._ask(bastion, question, extension)
-        if has_succeeded(extension):
-            self.extensions.forget(name)
-            await self._succeed(bastion, extension)
+        if not has_succeeded(extension):
+            return awaited(BASTION)
+        self.extensions.forget(name)
+        await self._succeed(bastion, extension)
         return Done()
 
     async def _ask(self, bastion: Object, question: Question, extension: Object | None) -> Result:

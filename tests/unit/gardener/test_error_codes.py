@@ -35,4 +35,7 @@ def test_some_codes_wait_for_a_person() -> None:
     assert needs_user(["ERR_INFRA_RATE_LIMITS_EXCEEDED"])
     assert not needs_user(["ERR_INFRA_RESOURCES_DEPLETED", "ERR_CLEANUP_CLUSTER_RESOURCES"])
     assert not needs_user([])
-    assert merged(["b", "a"], [], ["a"]) == ["a", "b"]
+
+
+def test_codes_stay_in_the_order_in_which_they_are_reported() -> None:
+    assert merged(["b", "a"], [], ["a", "c"]) == ["b", "a", "c"]

@@ -78,7 +78,7 @@ QUOTA = {"description": "cloud: Quota exceeded for vCPUs", "codes": ["ERR_X"]}
             extension(error=QUOTA, observed=1),
             Trouble(
                 "error during reconciliation: cloud: Quota exceeded for vCPUs",
-                ("ERR_INFRA_QUOTA_EXCEEDED", "ERR_X"),
+                ("ERR_X", "ERR_INFRA_QUOTA_EXCEEDED"),
             ),
         ),
         (extension(deleting=True), Pending("it is being deleted")),

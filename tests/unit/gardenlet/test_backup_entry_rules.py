@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from agent.gardenlet.extensions.backup_entry import rules
+from agent.gardenlet.extensions.backups import error_of
 from config.gardenlet.controllers import BackupEntry as Settings
+from gardener.extension_contract import Trouble
 from kube.objects import Key, Object
 
 DELETED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -137,7 +139,6 @@ def bucket(**status: Any) -> Object:
 @pytest.mark.parametrize(
     ("obj", "problem"),
     [
-        (bucket(), ""),
         (
             bucket(lastError={"description": "broken"}),
             "error during reconciliation of associated BackupBucket: broken",
@@ -155,7 +156,20 @@ def bucket(**status: Any) -> Object:
     ],
 )
 def test_an_entry_waits_for_its_bucket(obj: Object, problem: str) -> None:
-    assert rules.bucket_problem(obj) == problem
+    assert rules.bucket_trouble(obj) == Trouble(problem)
+
+
+def test_an_entry_uses_a_bucket_that_is_ready() -> None:
+    assert rules.bucket_trouble(bucket()) is None
+
+
+def test_the_codes_of_a_bucket_are_passed_to_its_entries_in_their_order() -> None:
+    codes = ["ERR_INFRA_UNAUTHORIZED", "ERR_CONFIGURATION_PROBLEM"]
+    found = rules.bucket_trouble(bucket(lastError={"description": "broken", "codes": codes}))
+    assert error_of(found or Trouble("")) == {
+        "description": "error during reconciliation of associated BackupBucket: broken",
+        "codes": codes,
+    }
 
 
 def test_credentials_made_for_the_bucket_alone_win() -> None:

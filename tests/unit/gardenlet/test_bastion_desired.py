@@ -26,6 +26,11 @@ def test_the_extension_gets_addresses_and_a_script_with_the_key() -> None:
     assert f"echo '{KEY}' > /home/gardener/.ssh/authorized_keys" in script
 
 
+def test_a_network_with_host_bits_is_passed_on_without_them() -> None:
+    given = {"spec": {"ingress": [{"ipBlock": {"cidr": "172.16.5.0/18"}}]}}
+    assert desired(given)["ingress"] == [{"ipBlock": {"cidr": "172.16.0.0/18"}}]
+
+
 @pytest.mark.parametrize("public_key", ["'; rm -rf / #", "$(reboot)", "`id`\n: 'x"])
 def test_a_key_can_not_leave_its_place_in_the_script(public_key: str) -> None:
     script = base64.b64decode(desired(bastion(public_key))["userData"]).decode()

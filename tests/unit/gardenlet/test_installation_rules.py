@@ -51,6 +51,13 @@ def test_a_workload_in_the_namespace_gets_access(kind: str) -> None:
     assert INJECTION.into(changed) == changed
 
 
+def test_what_a_cron_job_refers_to_is_noted_on_all_its_templates() -> None:
+    """So that the garbage collector keeps the Secret for jobs that are still to be created."""
+    changed = INJECTION.into(workload("CronJob"))
+    for path in ((), ("spec", "jobTemplate"), ("spec", "jobTemplate", "spec", "template")):
+        assert list(at(changed, *path, "metadata", "annotations").values()) == [INJECTION.kubeconfig]
+
+
 @pytest.mark.parametrize("obj", [workload("Deployment", namespace=""), workload("Job", namespace="x"), {"kind": "Pod"}])
 def test_what_is_elsewhere_stays_as_it_is(obj: Object) -> None:
     assert INJECTION.into(obj) is obj

@@ -289,7 +289,14 @@ def test_without_credentials_of_its_shoot_a_seed_is_not_made() -> None:
 def test_new_credentials_for_backups_restart_a_child() -> None:
     backup = {"metadata": {"name": "b", "namespace": "garden"}, "data": {"foo": "YmFy"}}
     found = rules.deployment(managed_seed(), {"metadata": {"name": "s"}}, image={}, others={}, backup=backup)
-    assert found["podAnnotations"] == {"checksum/seed-backup-secret": "b-8bafb35f"}
+    assert found["podAnnotations"] == {"checksum/seed-backup-secret": "b-bd142ccf"}
+
+
+@pytest.mark.parametrize(
+    ("data", "checksum"), [({}, "e3b0c442"), ({"foo": "YmFy"}, "bd142ccf"), ({"z": "Mg==", "a": "MQ=="}, "33b67563")]
+)
+def test_the_checksum_of_credentials_is_upstreams(data: Object, checksum: str) -> None:
+    assert rules.checksum(data) == checksum
 
 
 # --- credentials

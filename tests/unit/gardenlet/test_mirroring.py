@@ -1,13 +1,17 @@
 """Garden objects that are mirrored as extension objects: what counts as an answer, and how often a failed one is requested again."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 
 import pytest
 
 from agent.gardenlet.common.extension_objects.mirroring import Pauses, answers
 from agent.gardenlet.extensions.backup_bucket.reconcile import desired
+from gardener.extension_contract import has_succeeded, kick, last_operation
 from gardener.keys import OPERATION
-from kube.objects import Key, Object
+from kube.objects import Key, Object, annotations
 from kube.runtime.cache import Change
 
 NAME = Key("", "a")
@@ -40,6 +44,87 @@ def test_an_answer_is_another_last_operation_that_has_ended(
     old: Object | None, new: Object | None, initial: bool, is_answer: bool
 ) -> None:
     assert answers(Change(NAME, old, new, initial)) is is_answer
+
+
+TYPES = {"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
+PARTS = ("annotation", "status", "finalizer")
+
+
+def in_any_order(parts: tuple[str, ...]) -> Iterator[tuple[frozenset[str], ...]]:
+    """All ways to write the parts, in one request or several."""
+    if not parts:
+        yield ()
+    for size in range(1, len(parts) + 1):
+        for first in combinations(parts, size):
+            for rest in in_any_order(tuple(each for each in parts if each not in first)):
+                yield (frozenset(first), *rest)
+
+
+def requested_of(previous: str, operation: str) -> Object:
+    """A request after the response to a previous one, both in the same second."""
+    live = responded(extension(""), previous)
+    live["status"]["observedGeneration"] = 1
+    live["metadata"] |= {"generation": 2, "annotations": kick(operation, now=NOW, live=live)}
+    return live
+
+
+def responded(obj: Object, operation: str, *, seconds: int = 0, state: str = "Succeeded") -> Object:
+    changed, updated = deepcopy(obj), (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    last = {"type": TYPES[operation], "state": state, "lastUpdateTime": updated}
+    changed["status"] = {"lastOperation": last, "observedGeneration": 2}
+    return changed
+
+
+def written(obj: Object, part: str, operation: str) -> Object:
+    changed = deepcopy(obj)
+    match part:
+        case "annotation":
+            del changed["metadata"]["annotations"][OPERATION]
+        case "finalizer":
+            changed["metadata"]["finalizers"] = ["extension"]
+        case "status":
+            changed = responded(obj, operation, seconds=2)
+        case "processing":
+            changed = responded(obj, operation, seconds=2, state="Processing")
+    return changed
+
+
+@pytest.mark.parametrize("operation", TYPES)
+@pytest.mark.parametrize("previous", TYPES)
+@pytest.mark.parametrize("is_processing_first", [False, True])
+def test_a_response_counts_in_whichever_order_an_extension_writes_it(
+    previous: str, operation: str, is_processing_first: bool
+) -> None:
+    """The change that completes the response starts a pass; the annotation alone, before the status, starts none."""
+    for writes in in_any_order(PARTS):
+        live, answered = requested_of(previous, operation), list[Object]()
+        for parts in ([frozenset({"processing"})] if is_processing_first else []) + list(writes):
+            old = live
+            for part in sorted(parts):
+                live = written(live, part, operation)
+            if answers(Change(NAME, old, live, False)):
+                answered.append(live)
+        assert has_succeeded(live)
+        complete = [each for each in answered if has_succeeded(each) and last_operation(each) == last_operation(live)]
+        assert complete, writes
+        if previous != operation or operation == "reconcile":
+            assert all(last_operation(each) == last_operation(live) for each in answered), writes
+
+
+def test_neither_a_request_nor_a_finalizer_is_a_response() -> None:
+    for operation in TYPES:
+        live = requested_of("reconcile", operation)
+        before = {**live, "metadata": {**live["metadata"], "annotations": {}}}
+        assert not answers(Change(NAME, before, live, False))
+        assert not answers(Change(NAME, live, written(live, "finalizer", operation), False))
+        assert OPERATION in annotations(live)
+
+
+@pytest.mark.parametrize("field", ["lastError", "providerStatus", "ingress", "observedGeneration"])
+def test_a_field_that_an_extension_writes_after_its_response_counts(field: str) -> None:
+    old = extension("Succeeded")
+    assert answers(Change(NAME, old, {**old, "status": {**old["status"], field: {"a": 1}}}, False))
+    assert not answers(Change(NAME, old, {**old, "status": {**old["status"], "conditions": [{}]}}, False))
 
 
 def test_what_fails_at_once_is_queried_again_later_and_later() -> None:

@@ -134,6 +134,11 @@ PRIVATE_V6 = ["fe80::/10", "fc00::/7"]
             {"fc00::/7": ["fd09::/16"], "fe80::/10": ["fe80::a/128"]},
         ),
         (
+            seed(ipFamilies=["IPv4"], nodes="172.16.5.0/18", blockCIDRs=["172.16.6.0/18", "fd09:0:0::7/16"]),
+            {"172.16.0.0/12": ["172.16.0.0/18"], "10.0.0.0/8": ["10.2.0.0/16", "10.3.0.0/16"]},
+            {"fc00::/7": ["fd09::/16"]},
+        ),
+        (
             seed(ipFamilies=["IPv4"], blockCIDRs=["10.3.0.0/16"]),
             {"10.0.0.0/8": ["10.3.0.0/16", "10.2.0.0/16", "10.1.0.0/16"]},
             {},
@@ -142,6 +147,11 @@ PRIVATE_V6 = ["fe80::/10", "fc00::/7"]
 )
 def test_private_networks(networks: SeedNetworks, v4: dict[str, list[str]], v6: dict[str, list[str]]) -> None:
     assert blocks(TO_PRIVATE_NETWORKS, around(networks)) == [plain(PRIVATE_V4, v4), plain(PRIVATE_V6, v6)]
+
+
+def test_a_network_with_host_bits_is_written_without_them() -> None:
+    networks = seed(blockCIDRs=["172.16.5.0/18"])
+    assert blocks(TO_BLOCKED_CIDRS, around(networks)) == [{"172.16.0.0/18": []}]
 
 
 @pytest.mark.parametrize(

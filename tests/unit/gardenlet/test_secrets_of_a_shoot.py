@@ -168,6 +168,20 @@ def test_only_what_persists_moves_and_comes_back_as_it_was() -> None:
     }
 
 
+@pytest.mark.parametrize("secret_type", ["Opaque", "kubernetes.io/tls", "example.com/mine"])
+@pytest.mark.parametrize("immutable", [True, False])
+@pytest.mark.parametrize("data", [{"tls.crt": "YQ==", "tls.key": ""}, {"a": "YQ=="}])
+def test_a_secret_comes_back_with_its_type_and_immutability(
+    secret_type: str, immutable: bool, data: dict[str, str]
+) -> None:
+    labels = {"persist": "true", "manager-identity": "extension"}
+    secret = {"metadata": {"name": "s", "labels": labels}, "type": secret_type, "data": data}
+    found = entries([{**secret, **({"immutable": True} if immutable else {})}])
+    assert found[0] == {"name": "s", "type": "secret", "labels": labels, "data": data}
+    (restored,) = secrets({"gardener": found}, "new")
+    assert (restored["type"], restored["immutable"], restored["data"]) == (secret_type, immutable, data)
+
+
 @pytest.mark.parametrize("state", [{}, {"gardener": None}, {"gardener": [None, {}, {"type": "secret"}]}])
 def test_a_state_without_secrets_restores_none(state: dict[str, Any]) -> None:
     assert secrets(state, "new") == []

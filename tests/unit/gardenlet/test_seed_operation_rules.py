@@ -1,5 +1,6 @@
 """What a Seed reports of its operations, and what has to be there before one, by tables."""
 
+import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from config.gardenlet.schema import (
 )
 from gardener import operations
 from gardener.api.garden import CONTROLLER_INSTALLATIONS, CONTROLLER_REGISTRATIONS, SEEDS
+from gardener.basic_auth import lets_in
 from kit.garden_objects import garden_object
 from kit.shoot_inputs import NamedSecrets
 from kube.clock import format_time
@@ -180,6 +182,17 @@ def test_many_default_domains_are_fine() -> None:
     copy = prerequisites.monitoring_copy(found.monitoring)
     assert copy["metadata"]["name"] == "seed-s-global-monitoring"
     assert copy["data"] == {"auth": "YQ=="}
+
+
+def test_the_users_of_the_monitoring_get_a_file_for_web_servers() -> None:
+    data = {"username": "YWRtaW4=", "password": "c2VjcmV0"}
+    copy = prerequisites.monitoring_copy({"metadata": {"name": "m"}, "data": data})
+    line = base64.b64decode(copy["data"].pop("auth")).decode()
+    assert line == "admin:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="
+    assert lets_in(line, "admin", "secret")
+    assert copy["data"] == data
+    again = prerequisites.monitoring_copy({"metadata": {"name": "m"}, "data": {**data, "auth": "YQ=="}})
+    assert again["data"]["auth"] == "YQ=="
 
 
 @pytest.mark.parametrize(

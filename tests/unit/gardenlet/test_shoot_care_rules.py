@@ -22,6 +22,7 @@ from agent.gardenlet.shoot.care.rules.observed import (
     Probe,
     Report,
     WebhookFinding,
+    of_deployment,
     of_etcd,
 )
 from config.gardenlet.controllers import ShootCare, StaleExtensionHealthChecks
@@ -98,6 +99,34 @@ def observed(**fields: Any) -> Observed:
 def found(of_type: str, settings: ShootCare | None = None, **fields: Any) -> Condition:
     all_ = conditions(observed(**fields), settings or ShootCare(), is_monitored=True)
     return next(each for each in all_ if each.type == of_type)
+
+
+PROCESSING: Object = {**SHOOT, "status": {"lastOperation": {"type": "Reconcile", "state": "Processing"}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "shoot", "is_healthy"),
+    [
+        ({"replicas": 0}, SHOOT, False),
+        ({"replicas": 0, "is_meltdown": True}, PROCESSING, False),
+        ({"replicas": 0}, PROCESSING, True),
+        ({"replicas": 1}, SHOOT, True),
+    ],
+)
+def test_a_controller_that_the_watchdog_has_scaled_down_is_unhealthy(
+    fields: dict[str, Any], shoot: Object, is_healthy: bool
+) -> None:
+    condition = found("ControlPlaneHealthy", parts=with_part("kube-controller-manager", **fields), shoot=shoot)
+    assert (condition.status == "True") is is_healthy
+    if not is_healthy:
+        assert condition.reason == "ControllersScaledDown"
+        assert condition.message.endswith("(perhaps by dependency-watchdog-prober): kube-controller-manager")
+
+
+def test_the_watchdog_marks_what_it_has_scaled_down() -> None:
+    marked = {"metadata": {"annotations": {"dependency-watchdog.gardener.cloud/meltdown-protection-active": ""}}}
+    assert of_deployment(marked).is_meltdown
+    assert not of_deployment({"metadata": {}}).is_meltdown
 
 
 def test_all_is_well() -> None:

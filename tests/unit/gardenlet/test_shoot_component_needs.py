@@ -1,5 +1,6 @@
 """What is derived from the objects of a component of a Shoot."""
 
+import re
 from typing import Any
 
 import pytest
@@ -29,6 +30,15 @@ def test_a_component_is_removed_with_all_kinds_that_it_ever_has(component: Compo
     for known in VARIANTS:
         found = component.made(inputs(**known, live=dict.fromkeys(component.reads, ())))
         assert {(each["apiVersion"], each["kind"]) for each in found} <= set(kinds)
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
+def test_networks_with_host_bits_are_written_without_them(component: Component) -> None:
+    """Recent API servers reject them."""
+    shoot = shoot_with()
+    shoot["spec"]["networking"] = {"pods": "172.16.5.0/18", "services": "172.20.5.0/18", "nodes": "172.24.5.0/18"}
+    found = str(component.made(inputs(shoot, live=dict.fromkeys(component.reads, ()))))
+    assert not re.search(r"172\.\d+\.5\.0/18", found)
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)

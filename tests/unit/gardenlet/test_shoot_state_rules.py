@@ -116,7 +116,7 @@ def test_machines_are_saved_by_deployment() -> None:
     }
     saved = state(secrets=[], extensions=[], data={}, machines=found)["gardener"][0]
     assert json.loads(gzip.decompress(base64.b64decode(saved["data"]["state"]))) == {"machineDeployments": found}
-    assert state(secrets=[], extensions=[], data={}, machines={})["gardener"][0]["data"] is None
+    assert state(secrets=[], extensions=[], data={}, machines={})["gardener"] == []
 
 
 def secret(name: str, config: str, value: str = "dg==") -> Object:
@@ -177,6 +177,15 @@ def test_keys_that_were_rotated_away_are_not_lost() -> None:
     saved = {"gardener": [secret("ca-1", "ca"), secret("key", "key")]}
     assert lost_secrets(saved, {"gardener": [secret("ca-2", "ca"), secret("key", "key")]}) == []
     assert lost_secrets(saved, {"gardener": [secret("ca-2", "ca")]}) == ["key"]
+
+
+def test_secrets_that_an_extension_has_deleted_are_not_lost() -> None:
+    of_extension = secret("ca-of-extension", "ca-of-extension")
+    of_extension["labels"]["manager-identity"] = "extension"
+    own = secret("ca", "ca")
+    own["labels"]["manager-identity"] = "gardenlet"
+    assert lost_secrets({"gardener": [of_extension, own]}, {"gardener": [own]}) == []
+    assert lost_secrets({"gardener": [of_extension, own]}, {"gardener": [of_extension]}) == ["ca"]
 
 
 def test_what_an_extension_object_gets_back() -> None:

@@ -7,26 +7,30 @@
             return await extensions.request(owner, question, extension)
         match standing_of(extension): ...
 
-`answers` selects the changes of extension objects that are responses.
+`answers` selects the changes of extension objects that are responses. Extensions write the annotation, the status and
+finalizers in any order, in one request or several; so each change that completes a response counts. A pass that waits
+for one returns `awaited`, so that the object is read again when the time is over.
 """
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from agent.gardenlet.common.extension_objects.kinds import Kind
 from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.common.extension_objects.questions import Question
 from gardener import keys
-from gardener.extension_contract import FAILED, last_operation
+from gardener.extension_contract import FAILED, last_operation, responds
 from kube.clock import seconds_until
-from kube.objects import Key, Object, annotations
+from kube.objects import Key, Object, annotations, mapping
 from kube.runtime.cache import Change
-from kube.runtime.controller import Done, RequeueAfter, Result
+from kube.runtime.controller import RequeueAfter, Result
 from kube.runtime.waiting import Waiting
 from process.clusters import Cluster
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 1000.0
 _ENDED = ("Succeeded", "Error", FAILED)
-_ASKS = (keys.OPERATION_MIGRATE, keys.OPERATION_RESTORE)
+_NOT_PICKED_UP = (keys.OPERATION_RECONCILE, keys.OPERATION_WAIT_FOR_STATE)
+"""Requests that extensions remove before they work on them; a status with one of them belongs to an earlier request."""
 
 
 def manifest(name: Key, spec: Object) -> Object:
@@ -46,10 +50,25 @@ def answers(change: Change[Object]) -> bool:
         return False
     if old is None:
         return has_ended(new)
-    requested, asked_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
-    if requested == keys.OPERATION_RECONCILE or (requested in _ASKS and requested != asked_before):
+    if not has_ended(new):
         return False
-    return has_ended(new) and last_operation(old) != last_operation(new)
+    requested, requested_before = (annotations(each).get(keys.OPERATION) for each in (new, old))
+    if requested in _NOT_PICKED_UP:
+        return False
+    if requested is not None and requested != requested_before:
+        return responds(new, requested)
+    has_picked_up = requested != requested_before
+    return _reported(old) != _reported(new) or (has_picked_up and responds(new, requested_before or ""))
+
+
+def _reported(extension: Object) -> Object:
+    """Status without the conditions, which other controllers write."""
+    return {name: value for name, value in mapping(extension.get("status")).items() if name != "conditions"}
+
+
+def awaited(kind: Kind) -> Result:
+    """Result of a pass that waits for a response: its event starts the next pass, or the time limit of the kind."""
+    return RequeueAfter(kind.longest)
 
 
 class Pauses:
@@ -85,7 +104,7 @@ class MirroredObjects(ExtensionObjects):
         if has_failed and (pause := self._pauses.next(owner, now=self._clock())):
             return RequeueAfter(pause)
         await self.send(question, live=live, is_absent=live is None)
-        return Done()
+        return awaited(question.kind)
 
     def forget(self, owner: Key) -> None:
         """Forget the pauses of a garden object that is reconciled or gone."""

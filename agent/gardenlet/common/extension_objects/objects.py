@@ -279,6 +279,7 @@ class ExtensionObjects:
                 requested.name,
                 lambda live: patience.reason(answer(live)),
                 seconds=requested.kind.longest,
+                limit=patience.limit,
                 report=patience.report,
             )
 
@@ -302,6 +303,7 @@ class ExtensionObjects:
                 requested.name,
                 lambda live: patience.reason(answer(live)),
                 seconds=requested.kind.longest,
+                limit=patience.limit,
                 report=patience.report,
                 or_gone=True,
             )
@@ -326,44 +328,58 @@ class ExtensionObjects:
 
         async with self._patience(requested, f"Failed to delete {requested}") as patience:
             await self._waiting.until_gone(
-                kind.resource, name, seconds=kind.longest, expected_uid=expected_uid, report=patience.report, held=held
+                kind.resource,
+                name,
+                seconds=kind.longest,
+                limit=patience.limit,
+                expected_uid=expected_uid,
+                report=patience.report,
+                held=held,
             )
 
     @asynccontextmanager
     async def _patience(self, requested: Asked, failed: str) -> AsyncIterator["_Patience"]:
         """Tolerate errors for a while; `failed` is the prefix of the final error."""
-        limit = asyncio.timeout(None)
-        patience = _Patience(limit, requested.kind.severe, lambda reason: self._report(str(requested), reason))
+        patience = _Patience(
+            severe=requested.kind.severe,
+            end=asyncio.get_running_loop().time() + requested.kind.longest,
+            report=lambda reason: self._report(str(requested), reason),
+        )
         try:
-            async with limit:
-                yield patience
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        except NotInTimeError:
-            patience.last = f"{patience.last}, still after {format_duration(requested.kind.longest)}"
-        else:
-            return
-        raise ExtensionError(f"{failed}: {patience.last}", patience.codes)
+            yield patience
+        except NotInTimeError as error:
+            is_over = patience.limit.when() == patience.end
+            still = f", still after {format_duration(requested.kind.longest)}" if is_over else ""
+            raise ExtensionError(f"{failed}: {patience.last}{still}", patience.codes) from error
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Patience:
-    """Cancels a wait through its timeout if errors are reported for too long without interruption."""
+    """Ends a wait early if errors are reported for too long without interruption.
 
-    limit: asyncio.Timeout
+    Attributes:
+        severe: duration of such an interval, in seconds.
+        end: time at which the wait ends otherwise, by the clock of the event loop.
+        limit: end of the wait.
+    """
+
     severe: float
+    end: float
     report: Callable[[str], None]
     last: str = "its state is not known yet"
     codes: tuple[str, ...] = field(default=())
     is_troubled: bool = False
+    limit: asyncio.Timeout = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limit = asyncio.timeout_at(self.end)
 
     def reason(self, answer: Answer) -> str:
         """Return the reason for waiting; empty if there is none."""
         match answer:
             case Trouble(reason, codes):
                 if not self.is_troubled:
-                    self.limit.reschedule(asyncio.get_running_loop().time() + self.severe)
+                    self._end_at(min(self.end, asyncio.get_running_loop().time() + self.severe))
                 self.is_troubled, self.last, self.codes = True, reason, codes
                 return reason
             case Pending(reason):
@@ -375,5 +391,9 @@ class _Patience:
 
     def _calm(self, reason: str) -> None:
         if self.is_troubled:
-            self.limit.reschedule(None)
+            self._end_at(self.end)
         self.is_troubled, self.last, self.codes = False, reason, ()
+
+    def _end_at(self, time: float) -> None:
+        if not self.limit.expired():
+            self.limit.reschedule(time)

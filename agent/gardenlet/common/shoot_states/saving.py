@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
+
 from agent.gardenlet.common.shoot_states.rules import contents
 from agent.gardenlet.common.shoot_states.rules.parts import together
 from components.secrets.labels import PERSISTED
@@ -23,6 +25,7 @@ from kube.runtime.client import Client, Selection
 from kube.runtime.controller import ReconcileError
 from process.clusters import Cluster
 
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 _REFERRED = {each.kind: each for each in (CONFIG_MAPS, SECRETS)}
 
 
@@ -51,8 +54,11 @@ class Saved:
         return annotations(self.parts[0]).get(TIMESTAMP, "") if self.parts else ""
 
 
-async def living(seed: Cluster, shoot: Object) -> Object:
-    """Return the `spec` of a ShootState for the live objects in the seed."""
+async def living(seed: Cluster, shoot: Object, before: Saved) -> Object:
+    """Return the `spec` of a ShootState for the live objects in the seed.
+
+    An object that an extension refers to, but that does not exist, is kept as it was saved before.
+    """
     namespace = text(at(shoot, "status", "technicalID"))
     in_namespace, discovery = Selection(namespace=namespace), seed.discovery
     secrets = await seed.client.list(SECRETS, Selection(namespace=namespace, label_selector=PERSISTED))
@@ -64,8 +70,18 @@ async def living(seed: Cluster, shoot: Object) -> Object:
     data = {}
     for extension in found:
         for _, reference in contents.references(extension):
-            if (obj := await _referred(seed.client, reference, namespace)) is not None:
-                data[f"{obj['kind']}/{key(obj).name}"] = contents.referenced(obj)
+            kind, name = text(reference.get("kind")), text(reference.get("name"))
+            obj = await _referred(seed.client, reference, namespace)
+            entry = contents.referenced(obj) if obj is not None else contents.saved_object(before.whole, kind, name)
+            if obj is None:
+                log.warning(
+                    f"{kind} {namespace}/{name}, to which {extension['kind']} {key(extension)} refers, does not exist,"
+                    " or is of a kind that is not saved; repair the extension",
+                    shoot=str(key(shoot)),
+                    is_saved_before=entry is not None,
+                )
+            if entry is not None:
+                data[f"{kind}/{name}"] = entry
     machines = None
     if workers(spec(shoot)):
         kinds = (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES)

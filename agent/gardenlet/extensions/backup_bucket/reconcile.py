@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.common.extension_objects.kinds import BACKUP_BUCKET
-from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, manifest
+from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, awaited, manifest
 from agent.gardenlet.common.extension_objects.questions import Question
 from agent.gardenlet.common.views import BY_BUCKET
 from agent.gardenlet.extensions.backups import NAMESPACE, Credentials, OperationStatus, error_of
@@ -129,7 +129,7 @@ class Reconciler:
             return await self.extensions.request(name, question, extension)
         if not has_succeeded(extension):
             await self._report(bucket, kind, standing)
-            return Done()  # the response triggers the next pass
+            return awaited(BACKUP_BUCKET)
         self.extensions.forget(name)
         await self._succeed(bucket, kind, extension)
         return Done()

@@ -13,7 +13,7 @@ from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, 
 from agent.gardenlet.common.views import BY_BUCKET, BY_NAME, backup_buckets_view, backup_entries_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.extensions.backup_entry.reconcile import Reconciler
-from agent.gardenlet.extensions.backup_entry.rules import bucket_problem, technical_id
+from agent.gardenlet.extensions.backup_entry.rules import bucket_trouble, technical_id
 from agent.gardenlet.extensions.backups import Credentials, OperationStatus
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.extensions import CLUSTERS
@@ -53,7 +53,7 @@ def declare(context: Context) -> ControlLoop:
     buckets = loop.watch(
         garden.caches,
         backup_buckets_view(context.seed_name),
-        enqueue_mapped(of_bucket, when=all_of(exists, any_of(_is_other, changed(bucket_problem)))),
+        enqueue_mapped(of_bucket, when=all_of(exists, any_of(_is_other, changed(bucket_trouble)))),
     )
 
     def follow() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.common.extension_objects.kinds import BACKUP_ENTRY
-from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, manifest
+from agent.gardenlet.common.extension_objects.mirroring import MirroredObjects, awaited, manifest
 from agent.gardenlet.common.extension_objects.questions import Question
 from agent.gardenlet.common.shoot_states.rules.contents import NOTHING, left_for
 from agent.gardenlet.common.shoot_states.saving import saved
@@ -105,7 +105,7 @@ class Reconciler:
         if kind == operations.RESTORE and not _is_being_restored(extension):
             entry = await self.status.processing(entry, kind, started, seedName=self.seed_name)
             await self._restore(entry, wanted, extension)
-            return Done()
+            return awaited(BACKUP_ENTRY)
         question = Question(
             kind=BACKUP_ENTRY, manifest=wanted, is_demanded=copy.is_written, data_changed=copy.timestamp
         )
@@ -115,7 +115,7 @@ class Reconciler:
             self.recorder.event(entry, "Warning", "ReconcileError", standing.reason)
         if not has_answered:
             await self._report(entry, kind, standing)
-            return await self.extensions.request(key(entry), question, extension) if is_open else Done()
+            return await self.extensions.request(key(entry), question, extension) if is_open else awaited(BACKUP_ENTRY)
         self.extensions.forget(key(entry))
         entry = await self.status.succeeded(entry, kind, succeeded, seedName=self.seed_name)
         await self._restored(entry)
@@ -144,15 +144,16 @@ class Reconciler:
             if bucket is None:
                 bucket = await self.garden.get(BACKUP_BUCKETS, name)
                 is_seen = text(spec(bucket).get("seedName")) == self.seed_name
-            problem = rules.bucket_problem(bucket)
+            trouble = rules.bucket_trouble(bucket)
         except KubeError as error:
-            problem, is_seen = f'failed getting associated BackupBucket "{name}": {error}', isinstance(error, NotFound)
-        if not problem:
+            trouble = Trouble(f'failed getting associated BackupBucket "{name}": {error}')
+            is_seen = isinstance(error, NotFound)
+        if trouble is None:
             return bucket
-        self.recorder.event(entry, "Warning", event, problem)
-        await self.status.failed(entry, kind, problem, error={"description": problem}, seedName=self.seed_name)
+        self.recorder.event(entry, "Warning", event, trouble.reason)
+        await self.status.failed(entry, kind, trouble.reason, error=error_of(trouble), seedName=self.seed_name)
         if not is_seen or rules.is_source(entry):
-            raise ReconcileError(problem)
+            raise ReconcileError(trouble.reason)
         return None
 
     async def _credentials(self, bucket: Object) -> Object:
@@ -215,11 +216,11 @@ class Reconciler:
             await self._forget_seed(entry)
             return Done()
         last = last_operation(extension)
-        if not last:
-            raise ReconcileError(f"extension BackupEntry {key(extension)} did not record a last operation yet")
         if last.get("type") == operations.MIGRATE and last.get("state") in {operations.ERROR, operations.FAILED}:
             return await self._has_not_left(entry, extension)
         entry = await self.status.processing(entry, operations.MIGRATE, started)
+        if not last:
+            raise ReconcileError(f"extension BackupEntry {key(extension)} did not record a last operation yet")
         if is_migrated(extension):
             await self.extensions.delete(BACKUP_ENTRY, place, live=extension)
             return RequeueAfter(_GOES_SECONDS)
@@ -230,7 +231,7 @@ class Reconciler:
         is_asked = annotations(extension).get(OPERATION) == OPERATION_MIGRATE or last.get("type") == operations.MIGRATE
         if not is_asked:
             await self.extensions.migrate(BACKUP_ENTRY, place, live=extension)
-        return Done()
+        return awaited(BACKUP_ENTRY)
 
     async def _forget_seed(self, entry: Object) -> None:
         """Remove the label of this Seed, by which gardenlets select their entries; status writes don't change labels.

@@ -4,10 +4,23 @@ from datetime import datetime, timedelta
 
 from config.gardenlet.controllers import BackupEntry as Settings
 from gardener import keys, operations
-from gardener.extension_contract import has_succeeded, last_operation
+from gardener.extension_contract import Trouble, has_succeeded, last_error, last_operation
 from gardener.garden.shoots import responsible_seed
 from kube.clock import parse_time
-from kube.objects import Key, Object, annotations, integer, is_truthy, key, mapping, mappings, metadata, spec, text
+from kube.objects import (
+    Key,
+    Object,
+    annotations,
+    integer,
+    is_truthy,
+    key,
+    mapping,
+    mappings,
+    metadata,
+    spec,
+    text,
+    texts,
+)
 from kube.paths import at
 
 SOURCE_PREFIX = "source-"
@@ -82,11 +95,17 @@ def credentials_of(bucket: Object) -> Key:
     return Key(text(reference.get("namespace")), text(reference.get("name")))
 
 
-def bucket_problem(bucket: Object) -> str:
-    """Reason why the bucket of an entry can't be used; empty if it can."""
+def bucket_trouble(bucket: Object) -> Trouble | None:
+    """Reason why the bucket of an entry can't be used; None if it can."""
+    if error := last_error(bucket):
+        reason = f"error during reconciliation of associated BackupBucket: {text(error.get('description'))}"
+        return Trouble(reason, tuple(texts(error.get("codes"))))
+    reason = _not_ready(bucket)
+    return Trouble(reason) if reason else None
+
+
+def _not_ready(bucket: Object) -> str:
     last = last_operation(bucket)
-    if error := mapping(at(bucket, "status", "lastError")):
-        return f"error during reconciliation of associated BackupBucket: {text(error.get('description'))}"
     observed, generation = integer(at(bucket, "status", "observedGeneration")), operations.generation(bucket)
     if observed != generation:
         return f"observed generation of associated BackupBucket outdated ({observed}/{generation})"

@@ -1,9 +1,10 @@
 """The controller `controllerinstallation-care`: health of installed extensions, from their ManagedResources.
 
-ControllerInstallations  new ones
+ControllerInstallations  new ones; then a timer
 ManagedResources         of installations: changed conditions
 
-All conditions follow from the cached ManagedResource, so no request is needed.
+All conditions follow from the cached ManagedResource, so no request is needed. One without the label of installations
+is not cached, and is read whenever the timer expires.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from kube.conditions import Condition, conditions_of, with_conditions
 from kube.objects import Key, Object, condition, finalizers, integer, is_deleting, key, labels, metadata, text
 from kube.paths import at
 from kube.runtime.cache import Change, Store, View, without_managed_fields
+from kube.runtime.client import Client
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, always, enqueue_mapped, enqueue_own
 from kube.runtime.predicates import changed, listed
@@ -98,6 +100,7 @@ def declare(context: Context) -> ControlLoop:
         statuses=context.statuses.of(context.garden, installations),
         clock=context.clock,
         period=settings.sync_period,
+        seed=context.seed.client,
     )
 
     def follow() -> None:
@@ -120,13 +123,14 @@ class Reconciler:
 
     Args:
         managed_resources: None while the seed does not serve the kind.
-        period: seconds between checks while the kind is not served.
+        period: seconds between checks.
     """
 
     installations: Store[Object]
     statuses: StatusWriter
     clock: Callable[[], datetime]
     period: float
+    seed: Client
     managed_resources: Store[Object] | None = None
 
     async def reconcile(self, name: Key) -> Result:
@@ -137,13 +141,14 @@ class Reconciler:
             return RequeueAfter(self.period)  # the installing controller reports the problem
         if not self.managed_resources.synced.is_set():
             return RequeueAfter(_AGAIN_SECONDS)
-        managed_resource = self.managed_resources.get(Key(NAMESPACE, name.name))
+        place = Key(NAMESPACE, name.name)
+        managed_resource = self.managed_resources.get(place) or await self.seed.find(MANAGED_RESOURCES, place)
         if managed_resource is not None:
             await self._write(installation, reported(managed_resource))
         elif keys.INSTALLATION_FINALIZER in finalizers(installation):
             await self._write(installation, missing(name.name))
         # Else there is no chart: another program installs the extension, and reports it.
-        return Done()
+        return RequeueAfter(self.period)
 
     async def _write(self, installation: Object, found: list[Condition]) -> None:
         now = self.clock()

@@ -146,9 +146,9 @@ class Reconciler:
         if registration is None:
             return Done()
         needed = [f"{kind}/{type_}" for kind, type_ in provided(registration) if self._has(kind, type_)]
-        is_said = (condition(installation, REQUIRED) or {}).get("status") == "True"
-        # A new installation is not reported as unneeded before an object of its kinds appears or is gone.
-        if needed or is_said or name in self.affected:
+        reported = (condition(installation, REQUIRED) or {}).get("status")
+        # A present `False` stays as it is until an object of its kinds appears or is gone.
+        if needed or reported != "False" or name in self.affected:
             await self._write(installation, required(needed))
         self.affected.discard(name)
         return Done()

@@ -177,7 +177,7 @@ AUTHORITIES_VIEW = View(
     SECRETS,
     _authority,
     form=Form.METADATA,
-    label_selector=names.PERSISTED,
+    label_selector=names.OWN_PERSISTED,
     indexes=_index(_namespace_of_authority),
 )
 MACHINE_VIEWS = {each: View(each, _machine, indexes=_index(_namespace_of)) for each in (MACHINE_DEPLOYMENTS, MACHINES)}

@@ -73,7 +73,7 @@ class Reconciler:
         before = await saved(self.garden, name)
         if wait := rules.due_in(before.time, self.period, now=self.clock()):
             return RequeueAfter(wait)
-        found = await living(self.seed, shoot)
+        found = await living(self.seed, shoot, before)
         demand_any_key(name, before, found, namespace=text(at(shoot, "status", "technicalID")))
         if not await self._is_still_here(name):
             return RequeueAfter(_NOT_YET_SECONDS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agent.gardenlet.common.shoot_states.rules.parts import entries, of_entries
 from components.secrets import persisted
-from components.secrets.labels import NAME
+from components.secrets.labels import GARDENLET, IDENTITY, NAME
 from kube.objects import Object, key, labels, mapping, mappings, metadata, spec, string_map, text
 
 _TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")
@@ -26,10 +26,10 @@ def state(
         secrets: those that move to another seed.
         extensions: extension objects, of all kinds.
         data: objects that these refer to, by kind and name as `<kind>/<name>`.
-        machines: by deployment; None if the Shoot has no workers.
+        machines: by deployment; None or empty if there are none.
     """
     gardener = persisted.entries(secrets)
-    if machines is not None:
+    if machines:
         gardener.append({"name": "machine-state", "type": "machine-state", "data": _packed(machines)})
     found: Object = {"gardener": gardener, "extensions": [], "resources": []}
     for each in sorted(extensions, key=lambda each: (each["kind"], key(each))):
@@ -48,6 +48,12 @@ def references(extension: Object) -> list[tuple[str, Object]]:
 def referenced(obj: Object) -> Object:
     """Saved form of an object to which the state of an extension refers."""
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": key(obj).name, "data": _bare(obj)}
+
+
+def saved_object(state: Object, kind: str, name: str) -> Object | None:
+    """Entry of the object in the `spec` of a ShootState, if it was saved."""
+    found = mappings(state.get("resources"))
+    return next((each for each in found if (each.get("kind"), each.get("name")) == (kind, name)), None)
 
 
 def machines(deployments: Sequence[Object], sets: Sequence[Object], all_machines: Sequence[Object]) -> Object:
@@ -75,9 +81,7 @@ def _extension(obj: Object) -> Object | None:
     return {"kind": obj["kind"], "name": key(obj).name, **({"purpose": purpose} if purpose else {}), **kept}
 
 
-def _packed(found: Object) -> Object | None:
-    if not found:
-        return None
+def _packed(found: Object) -> Object:
     packed = gzip.compress(json.dumps({"machineDeployments": found}).encode(), mtime=0)
     return {"state": base64.b64encode(packed).decode()}
 
@@ -120,8 +124,13 @@ def has_keys(state: Object) -> bool:
 
 
 def _configs(state: Object) -> set[str]:
-    secrets = (each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET)
-    return {string_map(each.get("labels")).get(NAME) or text(each.get("name")) for each in secrets}
+    """Names of configs of the gardenlet; extensions may delete their Secrets at any time."""
+    found = [each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET]
+    return {
+        labels.get(NAME) or text(each.get("name"))
+        for each, labels in ((each, string_map(each.get("labels"))) for each in found)
+        if labels.get(IDENTITY, GARDENLET) == GARDENLET
+    }
 
 
 # --- restoration

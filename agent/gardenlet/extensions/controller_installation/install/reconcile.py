@@ -78,11 +78,14 @@ class Reconciler:
     statuses: StatusWriter
     charts: Charts
     _last: dict[Key, _Last] = field(default_factory=dict)
+    _left: dict[Key, set[Key]] = field(default_factory=dict)
+    """Secrets of the installations that are being removed."""
 
     async def reconcile(self, name: Key) -> Result:
         installation = self.installations.get(name)
         if installation is None:
             self._last.pop(name, None)
+            self._left.pop(name, None)
             self.deployments.forget_unused()
             return Done()
         deployment = await self._deployment(installation)
@@ -258,7 +261,8 @@ class Reconciler:
     async def _remove(self, installation: Object) -> Result:
         self._last.pop(key(installation), None)
         try:
-            await remove(key(installation).name, context=self.context)
+            left = self._left.setdefault(key(installation), set())
+            await remove(key(installation).name, context=self.context, secrets=left)
         except DeletionPending as pending:
             await self._write(installation, Condition(conditions.INSTALLED, "False", "DeletionPending", str(pending)))
             return RequeueAfter(_AGAIN_SECONDS)

@@ -7,8 +7,9 @@ from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.garden.extensions import namespace_of_installation
 from gardener.garden.seeds import namespace_of
 from kube.errors import KubeError
-from kube.objects import Key, is_deleting, uid
-from kube.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource
+from kube.objects import Key, is_deleting, text, uid
+from kube.paths import mappings_at
+from kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
 from process.clusters import Cluster
 
 
@@ -20,14 +21,22 @@ class DeletionError(KubeError):
     """An object can't be deleted."""
 
 
-async def remove(name: str, *, context: Context) -> None:
+async def remove(name: str, *, context: Context, secrets: set[Key]) -> None:
     """Remove all objects of the installation `name`; return when they are gone.
+
+    `secrets` collects those of its ManagedResource, which are deleted after it; the garbage collector deletes the ones
+    that are forgotten by a restart.
 
     Raises:
         DeletionPending: an object still exists.
         DeletionError: an object can't be deleted.
     """
+    managed = await context.seed.discovery.find_if_served(MANAGED_RESOURCES, Key(NAMESPACE, name))
+    referred = [text(each.get("name")) for each in mappings_at(managed or {}, "spec", "secretRefs")]
+    secrets |= {Key(NAMESPACE, each) for each in referred if each.startswith(f"{name}-")}
     await _gone(context.seed, MANAGED_RESOURCES, name, namespace=NAMESPACE)
+    for secret in secrets:
+        await context.seed.client.delete_if_exists(SECRETS, secret)
     await _gone(context.seed, NAMESPACES, namespace_of_installation(name))
     # The access Secret is gone with its namespace, so the token requestor does not recreate the ServiceAccount.
     account, namespace = access.service_account(name), namespace_of(context.seed_name)

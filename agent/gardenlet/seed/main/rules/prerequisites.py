@@ -1,18 +1,21 @@
 """Prerequisites of a seed's reconciliation."""
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardener import keys
+from gardener.basic_auth import line_of
 from gardener.conditions import HEALTHY, INSTALLED, PROGRESSING
 from gardener.garden.extensions import needed_by_seed, provided
-from kube.objects import Object, condition, key, labels, mapping, text
+from kube.objects import Object, condition, key, labels, string_map, text
 from kube.paths import at
 from kube.resources import SECRETS
 
 ROLE_GLOBAL_MONITORING = "global-monitoring"
+_AUTH = "auth"
 _ALERTING = "alerting"
 _ISSUER = "shoot-service-account-issuer"
 _CONTROL_PLANE_CERTIFICATE = "controlplane-cert"
@@ -58,7 +61,11 @@ def garden_secrets(secrets: Iterable[Object]) -> GardenSecrets:
 
 
 def monitoring_copy(secret: Object) -> Object:
-    """Secret with the users of the monitoring, for the seed."""
+    """Secret with the users of the monitoring, for the seed; with a file for web servers if the given one has none."""
+    data = string_map(secret.get("data"))
+    if not data.get(_AUTH) and data.get("username") and data.get("password"):
+        user, password = (base64.b64decode(data[name]).decode(errors="replace") for name in ("username", "password"))
+        data[_AUTH] = base64.b64encode(line_of(user, password).encode()).decode()
     meta = {
         "name": f"seed-{key(secret).name}",
         "namespace": "garden",
@@ -68,7 +75,7 @@ def monitoring_copy(secret: Object) -> Object:
         **SECRETS.type_meta,
         "metadata": meta,
         "type": text(secret.get("type")) or "Opaque",
-        "data": mapping(secret.get("data")),
+        "data": data,
     }
 
 

@@ -30,7 +30,7 @@ from gardener.network_policies import (
     TO_PUBLIC_NETWORKS,
     TO_RUNTIME_APISERVER,
 )
-from kube.addresses import IPNetwork, parse_cidr
+from kube.addresses import IPNetwork, canonical_cidr, parse_cidr
 from kube.objects import Object
 
 _NODE_LOCAL_DNS = ("169.254.20.10/32", "fd30:1319:f1e:230b::1/128")
@@ -213,7 +213,7 @@ def _peers(networks: Iterable[str], *, except_for: Iterable[str]) -> list[Object
     Raises:
         PolicyError: a network is invalid.
     """
-    exceptions = {cidr: _network(cidr) for cidr in except_for}
+    exceptions = {canonical_cidr(cidr): _network(cidr) for cidr in except_for}
     peers = []
     for network in networks:
         whole = _network(network)
@@ -231,7 +231,7 @@ def _network(cidr: str) -> IPNetwork:
 
 
 def _block(cidr: str, except_for: Sequence[str] = ()) -> Object:
-    return {"ipBlock": {"cidr": cidr, **({"except": list(except_for)} if except_for else {})}}
+    return {"ipBlock": {"cidr": canonical_cidr(cidr), **({"except": list(except_for)} if except_for else {})}}
 
 
 def _pods_of_dns(app: str) -> Object:

@@ -37,6 +37,8 @@ from kube.objects import Object, key, labels, spec, text, texts
 from kube.resources import DEPLOYMENTS, STATEFUL_SETS
 
 _MONITORING_WITH_WORKERS = ("kube-state-metrics",)
+_GUARDED = ("cluster-autoscaler", "kube-controller-manager", "machine-controller-manager")
+"""Deployments that the dependency-watchdog scales down while most Nodes are out of contact."""
 _ETCDS = [etcd.name(each) for each in etcd.ROLES]
 _TYPES = {CONTROL_PLANE_HEALTHY, OBSERVABILITY_COMPONENTS_HEALTHY, SYSTEM_COMPONENTS_HEALTHY}
 
@@ -77,6 +79,7 @@ def control_plane_healthy(observed: Observed, settings: ShootCare) -> Condition:
     return (
         _by_extensions(observed, of_type, settings)
         or _by_parts(observed, of_type, CONTROL_PLANE, {DEPLOYMENTS.kind: _required(observed), ETCDS.kind: _ETCDS})
+        or _by_watchdog(observed)
         or _by_managed_resources(observed, of_type, settings)
         or Condition(of_type, "True", "ControlPlaneRunning", "All control plane components are healthy.")
     )
@@ -142,7 +145,7 @@ def conditions(observed: Observed, settings: ShootCare, *, is_monitored: bool) -
 
 def scaled_while_asleep(observed: Observed) -> Condition | None:
     """Condition for a component of a hibernated control plane that has replicas; None during an operation."""
-    if last_operation(observed.shoot).get("state") == "Processing":
+    if _is_processing(observed):
         return None
     for each in _sorted(observed.parts):
         replicas = max(each.replicas, each.running)
@@ -153,6 +156,10 @@ def scaled_while_asleep(observed: Observed) -> Condition | None:
 
 
 # --- building blocks
+
+
+def _is_processing(observed: Observed) -> bool:
+    return last_operation(observed.shoot).get("state") == "Processing"
 
 
 def _required(observed: Observed) -> list[str]:
@@ -183,6 +190,21 @@ def _by_parts(observed: Observed, of_type: str, role: str, required: dict[str, S
             if each.kind == kind and each.problem:
                 return Condition(of_type, "False", f"{kind}Unhealthy", _unhealthy(each), each.codes)
     return None
+
+
+def _by_watchdog(observed: Observed) -> Condition | None:
+    """Controllers without replicas are healthy by themselves. An operation may scale them down for a while."""
+    scaled = [each for each in _sorted(observed.parts) if each.kind == DEPLOYMENTS.kind and each.name.name in _GUARDED]
+    found = [
+        each.name.name for each in scaled if each.is_meltdown or (each.replicas == 0 and not _is_processing(observed))
+    ]
+    if not found:
+        return None
+    message = (
+        "The following deployments have been scaled down to 0 replicas (perhaps by dependency-watchdog-prober): "
+        + ", ".join(found)
+    )
+    return Condition(CONTROL_PLANE_HEALTHY, "False", "ControllersScaledDown", message)
 
 
 def _unhealthy(part: Part) -> str:

@@ -30,6 +30,7 @@ class Part:
         replicas, running: desired replicas, and those in its status.
         problem: why it is unhealthy; empty if it is healthy.
         codes: error codes.
+        is_meltdown: whether the dependency-watchdog has scaled it down.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Part:
     problem: str
     running: int = 0
     codes: tuple[str, ...] = ()
+    is_meltdown: bool = False
 
 
 def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callable[[Object], Part]:
@@ -56,6 +58,7 @@ def _projection(kind: str, problem_of: Callable[[Object], str | None]) -> Callab
             problem=_checked(problem_of, obj)[:_LONGEST_PROBLEM],
             running=integer(status.get("replicas")),
             codes=tuple(codes_in(text(status.get("lastError")))),
+            is_meltdown=keys.MELTDOWN_PROTECTION in annotations(obj),
         )
 
     return project

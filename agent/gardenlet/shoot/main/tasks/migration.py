@@ -153,7 +153,7 @@ async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved,
                 "lost; restore the ShootState from a backup of the garden"
             )
         return before, before.specs
-    found = await living(seed, shoot)
+    found = await living(seed, shoot, before)
     demand_all_keys(name, before, found, namespace=namespace)
     kept = without_gone(before.whole, found) if is_settled(shoot) else before.whole
     return before, divided(merged(kept, found), before.specs)

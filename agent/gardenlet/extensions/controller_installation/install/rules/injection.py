@@ -23,14 +23,14 @@ GARDEN_KUBECONFIG = "GARDEN_KUBECONFIG"
 SEED_NAME = "SEED_NAME"
 _VOLUME = "garden-kubeconfig"
 _MODE = 0o644
-_TEMPLATE = ("spec", "template")
+_TEMPLATE, _JOB_TEMPLATE = ("spec", "template"), ("spec", "jobTemplate")
 _TEMPLATES = {
     ("apps", "Deployment"): _TEMPLATE,
     ("apps", "StatefulSet"): _TEMPLATE,
     ("apps", "DaemonSet"): _TEMPLATE,
     ("apps", "ReplicaSet"): _TEMPLATE,
     ("batch", "Job"): _TEMPLATE,
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
+    ("batch", "CronJob"): (*_JOB_TEMPLATE, *_TEMPLATE),
 }
 _ALWAYS_WRITTEN: dict[str, Object] = {
     "StatefulSet": {"spec": {"serviceName": ""}, "status": {"replicas": 0, "availableReplicas": 0}},
@@ -70,8 +70,9 @@ class Injection:
             for container in containers:
                 _add(container, "volumeMounts", {"name": _VOLUME, "mountPath": DIRECTORY, "readOnly": True})
                 _set(container, GARDEN_KUBECONFIG, f"{DIRECTORY}/{KUBECONFIG}")
-            for part in (changed, template):
-                _refer(part, self.kubeconfig)
+            for part in (changed, at(changed, *_JOB_TEMPLATE), template):
+                if isinstance(part, dict):
+                    _refer(part, self.kubeconfig)
         for container in containers:
             _set(container, SEED_NAME, self.seed)
         return _over(_ALWAYS_WRITTEN.get(obj["kind"], {}), changed)
