@@ -166,6 +166,7 @@ async def test_a_restored_shoot_does_not_wait_for_a_bucket_that_keeps_its_former
     meta = {"name": "s", "namespace": place.place.namespace}
     shoot: Object = {"metadata": meta, "status": {"technicalID": place.technical_id, "uid": SHOOT_UID}}
     name = shoot_backup_entry.source_name(shoot)
+    place.ready_bucket()
     place.entry(name, finalizers=[keys.GARDENER_FINALIZER])
     async with connected(place.garden.cluster, "gardenlet/test") as client:
         cluster = cluster_of(client)
