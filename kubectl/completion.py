@@ -104,9 +104,16 @@ _SECONDS = 2.0
 _MOST = 500
 
 
-def names_of(resource: Resource, flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Names of the objects of a kind, in the namespace that the flags name if the kind is namespaced."""
+def names_of(
+    resource: Resource, ctx: click.Context, incomplete: str, *, flags: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Names of the objects of a kind, in the namespace that the flags name if the kind is namespaced.
+
+    Args: flags: None: those of the context.
+    """
+    flags = ctx.params if flags is None else flags
     where = Where(
+        program=ctx.obj,
         kubeconfig=flags.get("kubeconfig"),
         context=flags.get("context"),
         namespace=flags.get("namespace"),

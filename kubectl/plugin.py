@@ -54,8 +54,8 @@ class Plugin:
         return command
 
     def group(self, function: Callable[[], None]) -> click.Group:
-        """Make the command line of a function whose docstring is its help."""
-        settings = {"help_option_names": ["-h", "--help"]}
+        """Make the command line of a function whose docstring is its help; `obj` of contexts is the program."""
+        settings = {"help_option_names": ["-h", "--help"], "obj": self.program}
         made: click.Group = click.group(cls=_Commands, no_args_is_help=True, context_settings=settings, plugin=self)(
             _with_flags(function)
         )

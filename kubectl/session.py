@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 R = TypeVar("R")
 
-_USER_AGENT = "kubectl-mr"
 _DEFAULT_NAMESPACE = "default"
 
 
@@ -40,6 +39,8 @@ _DEFAULT_NAMESPACE = "default"
 class Where:
     """Cluster and namespace given by the flags."""
 
+    program: str = ""
+    """Name of the plugin, for the audit logs of the clusters."""
     kubeconfig: Path | None = None
     context: str | None = None
     namespace: str | None = None
@@ -124,6 +125,7 @@ def on_cluster(
         @functools.wraps(work)
         def command(**given: Any) -> None:
             where = Where(
+                program=click.get_current_context().obj,
                 **{field.name: given.pop(field.name) for field in fields(Where) if field.name in given},
                 is_garden=garden,
             )
@@ -195,7 +197,7 @@ async def open_cluster(
     """Cluster of a kubeconfig, as the user in `where`."""
     connection = load_kubeconfig(file, context=context, trusted=True)
     transport = await stack.enter_async_context(PlainTransport(connection))
-    client = Client(transport, user_agent=_USER_AGENT)
+    client = Client(transport, user_agent=where.program)
     if where.user:
         client = client.impersonating(where.user, where.groups)
     return Cluster(client)

@@ -55,10 +55,13 @@ def in_deletion(shoot: Object) -> Obstacle | None:
 
 
 def pending_operation(shoot: Object) -> str:
-    """Requested operation that will begin: only a retry does while the last one is Failed, and a retry only then."""
+    """Requested operation that will begin: none while the last one is Failed, and no retry.
+
+    Admission takes a retry from a Shoot that is Failed; one that is still there was requested before, without effect.
+    """
     requested = annotations(shoot).get(keys.OPERATION, "")
     is_failed = last_operation(shoot).get("state") == FAILED
-    return requested if (requested == keys.OPERATION_RETRY) is is_failed else ""
+    return "" if is_failed or requested == keys.OPERATION_RETRY else requested
 
 
 def other_request(operation: str) -> Rule:
@@ -102,7 +105,7 @@ reconciliation = first_of(_not_created, _failed, other_request(keys.OPERATION_RE
 maintenance = first_of(in_deletion, other_request(keys.OPERATION_MAINTAIN))
 
 
-def _not_failed(shoot: Object) -> Obstacle | None:
+def retry(shoot: Object) -> Obstacle | None:
     last = last_operation(shoot)
     kind, state = text(last.get("type")), text(last.get("state"))
     if state == FAILED:
@@ -114,9 +117,6 @@ def _not_failed(shoot: Object) -> Obstacle | None:
         return Obstacle(Kind.UNNECESSARY, f"{kind} has succeeded, so there is nothing to retry", remedy)
     message = f"{kind} is {state.lower()}, so there is nothing to retry" if state else "no operation has begun"
     return Obstacle(Kind.UNNECESSARY, message, f"see what it waits for: {_why(shoot)}")
-
-
-retry = first_of(_not_failed, other_request(keys.OPERATION_RETRY))
 
 
 def rotation(operation: str) -> Rule:

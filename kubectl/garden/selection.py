@@ -89,7 +89,7 @@ def completed(resource: Resource) -> Callable[[click.Context, click.Parameter, s
 
         project = ctx.params.get("project")
         here = {**ctx.params, "namespace": f"{_OF_PROJECT}{project}"} if project else ctx.params
-        return names_of(resource, here, incomplete)
+        return names_of(resource, ctx, incomplete, flags=here)
 
     return names
 

@@ -1,6 +1,7 @@
 """Wait for Shoots, by one watch: for the end of an operation, a condition, hibernation, or their deletion.
 
-A line is written when something changes. An operation that failed for good ends the wait for its Shoot.
+A line is written for each new state, once: those of an operation that is repeated would alternate. An operation that
+failed for good ends the wait for its Shoot.
 """
 
 import asyncio
@@ -147,6 +148,7 @@ class _Waited:
         self._left = dict.fromkeys(wanted, "")
         """Last known state."""
         self._total = len(self._left)
+        self._shown: dict[Key, set[str]] = {own: set() for own in self._left}
         self._leaving: set[Key] = set()
         """Shoots that were being deleted: the end of this operation is that they are gone."""
         self.failed = 0
@@ -195,9 +197,10 @@ class _Waited:
                 output.done(f"Shoot {own}: {found.text}")
             if self._total > _SHOWN and self._left:
                 output.waiting(f"{len(self._left)} of {self._total} Shoots are left")
-        elif self._left[own] != found.text:
+        else:
             self._left[own] = found.text
-            if self._total <= _SHOWN:
+            if self._total <= _SHOWN and found.text not in self._shown[own]:
+                self._shown[own].add(found.text)
                 output.waiting(f"Shoot {own}: {found.text}")
 
     def give_up(self, seconds: float) -> None:

@@ -16,7 +16,7 @@ def complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: s
     """Names of ManagedResources, for the shell; empty if they are not available at once."""
     from kubectl.completion import names_of
 
-    return names_of(MANAGED_RESOURCES, ctx.params, incomplete)
+    return names_of(MANAGED_RESOURCES, ctx, incomplete)
 
 
 # --- selection of ManagedResources

@@ -20,7 +20,7 @@ from kubectl.session import Session
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     from kubectl.completion import names_of
 
-    return names_of(MANAGED_SEED_SETS, ctx.params, incomplete)
+    return names_of(MANAGED_SEED_SETS, ctx, incomplete)
 
 
 name = click.argument("name", help="Name of the ManagedSeedSet.", shell_complete=_complete_name)

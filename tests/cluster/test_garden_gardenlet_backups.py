@@ -18,18 +18,22 @@ from agent.gardenlet.extensions.backup_bucket.controller import declare as bucke
 from agent.gardenlet.extensions.backup_entry import reconcile as entry_reconcile
 from agent.gardenlet.extensions.backup_entry.controller import declare as entries
 from agent.gardenlet.extensions.backups import Credentials
+from agent.gardenlet.shoot.main.tasks import backup
+from components import shoot_backup_entry
 from config.gardenlet.controllers import BackupEntry, Controllers
 from devcluster.testing.faults import Rule, WatchEnd, unavailable
 from gardener import keys
 from gardener.api.extensions import BACKUP_BUCKETS as EXTENSION_BUCKETS
 from gardener.api.extensions import BACKUP_ENTRIES as EXTENSION_ENTRIES
 from gardener.api.garden import BACKUP_BUCKETS, BACKUP_ENTRIES, SEEDS
+from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.garden import Garden
 from kit.garden_controllers import looked_at, until_synced
 from kit.gardenlet_mirrors import GARDEN, SHOOT_UID, MirrorPlace, last_state, until_state
 from kit.objects import encoded
 from kit.proxied import proxied
+from kit.shoot_components import bare_operation
 from kit.world import WRITES, connected
 from kube.clock import utc_now
 from kube.objects import Key, Object, annotations, finalizers, is_deleting, mapping, metadata, resource_version, uid
@@ -153,6 +157,25 @@ async def test_credentials_are_not_copied_again_for_what_is_gone(place: MirrorPl
         async with place.gardenlet(buckets):
             await gone(place, partial(place.find, BACKUP_BUCKETS))
         assert place.calls(audit, since, "create") == []
+
+
+async def test_a_restored_shoot_does_not_wait_for_a_bucket_that_keeps_its_former_backups(
+    place: MirrorPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "_SOURCE_SECONDS", 0.1)
+    meta = {"name": "s", "namespace": place.place.namespace}
+    shoot: Object = {"metadata": meta, "status": {"technicalID": place.technical_id, "uid": SHOOT_UID}}
+    name = shoot_backup_entry.source_name(shoot)
+    place.ready_bucket()
+    place.entry(name, finalizers=[keys.GARDENER_FINALIZER])
+    async with connected(place.garden.cluster, "gardenlet/test") as client:
+        cluster = cluster_of(client)
+        waiting = Waiting(client=client, caches=cluster.caches, discovery=cluster.discovery)
+        operation = bare_operation(
+            garden=cluster, seed=cluster, garden_waiting=waiting, technical_id=place.technical_id, shoot=shoot
+        )
+        await backup.destroy_source_entry(operation)
+        assert is_deleting(place.find_entry(name) or {})
 
 
 async def test_a_generated_secret_that_is_the_extensions_own_is_only_read(place: MirrorPlace) -> None:

@@ -137,7 +137,7 @@ def test_the_audit_log_shows_who_has_queried_and_nothing_is_stored(place: ShootP
     audit = place.garden.cluster.audit()
     try:
         assert run(place, "s").exit_code == 0
-        calls = [call for call in audit.calls(user_agent="kubectl-mr") if call.resource]
+        calls = [call for call in audit.calls(user_agent="kubectl-gardener") if call.resource]
     finally:
         audit.close()
     assert {(call.resource, call.name) for call in calls if call.verb == "create"} == {("shoots/viewerkubeconfig", "s")}

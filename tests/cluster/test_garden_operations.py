@@ -401,7 +401,7 @@ def test_the_archive_has_the_state_and_no_secrets(shoots: Shoots, tmp_path: Path
     audit = shoots.place.garden.cluster.audit()
     try:
         result = shoots.run("diag", name, "--file", str(file))
-        read = {call.resource for call in audit.calls(user_agent="kubectl-mr")}
+        read = {call.resource for call in audit.calls(user_agent="kubectl-gardener")}
     finally:
         audit.close()
     assert result.exit_code == 0, result.output

@@ -18,6 +18,8 @@ from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionErr
 from agent.gardenlet.common.extension_objects.questions import Question
 from agent.gardenlet.common.shoot_states.rules.contents import Left
 from agent.gardenlet.common.shoot_states.saving import Saved, living
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE
+from agent.gardenlet.shoot.main.tasks.infrastructure import destroy_control_plane
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener import keys
@@ -25,10 +27,11 @@ from gardener.api.seed_definitions import Stage, custom_resource_definitions
 from kit.controllers import cluster_of
 from kit.eventually import soon
 from kit.kinds import wait_until_served
+from kit.shoot_components import bare_operation
 from kit.world import connected
 from kube.clock import utc_now
 from kube.objects import Key, Object, annotations, metadata, uid
-from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, Resource
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SECRETS, Resource
 from kube.runtime.cache import Caches
 from kube.runtime.client import Client
 from kube.runtime.controller import ReconcileError
@@ -489,6 +492,30 @@ async def test_what_is_gone_has_been_let_go(place: Place) -> None:
         impatient(kinds.INFRASTRUCTURE), Key(NAMESPACE, "never"), datetime(2026, 1, 1, tzinfo=UTC).isoformat()
     )
     await place.objects.wait_until_migrated(requested)
+
+
+async def test_a_control_plane_is_recorded_as_leaving_before_it_is_deleted(place: Place) -> None:
+    """So that an attempt after an interrupted one does not create it again."""
+    name, resource = Key(NAMESPACE, "leaving"), kinds.CONTROL_PLANE.resource
+    made = infrastructure(name.name)
+    await place.client.create(resource, {**made, **resource.type_meta} | {"metadata": {**made["metadata"], **HELD}})
+    shoot: Object = {"metadata": {"name": name.name, "namespace": "garden-a"}}
+    operation = bare_operation(
+        technical_id=NAMESPACE,
+        namespace_lives=True,
+        seed=cluster_of(place.client),
+        extensions=place.objects,
+        shoot=shoot,
+    )
+    going = asyncio.create_task(destroy_control_plane(operation))
+    await soon(lambda: place.waited_for, "the deletion")
+    namespace = await place.client.get(NAMESPACES, NAMESPACE)
+    assert annotations(namespace)[keys.SHOOT_LEAVING] == LEAVING_CONTROL_PLANE
+    await place.client.patch(resource, name, {"metadata": {"finalizers": None}})
+    await going
+
+
+HELD: Object = {"finalizers": [FINALIZER]}
 
 
 # --- what is saved of them

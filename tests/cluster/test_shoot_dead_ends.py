@@ -284,6 +284,29 @@ _POLICIES, _BINDINGS = (
 )
 
 
+async def test_what_has_failed_for_good_is_tried_again_when_an_object_is_corrected_that_it_names(ends: Ends) -> None:
+    """Credentials, for example, that the provider did not accept."""
+    place, named = ends.place, {"apiVersion": "v1", "kind": "Secret", "name": "corrected"}
+    ends.garden.create(SECRETS, "corrected", namespace=place.namespace, stringData={"key": "wrong"})
+    name = await ends.created(resources=[{"name": "key", "resourceRef": named}])
+    last = {**last_operation(place.get(name)), "type": "Reconcile", "state": "Failed"}
+    place.garden.patch(SHOOTS, name, {"status": {"lastOperation": last}}, namespace=place.namespace, status=True)
+    changes = count()
+
+    def is_tried_again() -> bool:
+        """Correct it, perhaps again: the watch begins a moment after the failure."""
+        data = {"stringData": {"key": f"right-{next(changes)}"}}
+        ends.garden.patch(SECRETS, "corrected", data, namespace=place.namespace)
+        return ends.last(name) != ("Reconcile", "Failed")
+
+    await soon(
+        lambda: asyncio.to_thread(is_tried_again), "another attempt", seconds=SECONDS, state=lambda: ends.explain(name)
+    )
+    await ends.reaches(name, "Reconcile", "Succeeded")
+    assert keys.OPERATION not in annotations(place.get(name))
+    await ends.goes(name)
+
+
 # --- what it refers to is gone
 
 

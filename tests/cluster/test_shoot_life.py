@@ -13,6 +13,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.garden import BACKUP_ENTRIES, INTERNAL_SECRETS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from gardener.garden.rotations import AUTHORITIES, ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY
+from gardener.keys import SHOOT_STATUS
 from gardener.managed_resource.bundle import managed_resource
 from kit.eventually import eventually
 from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, TECHNICAL_ID, Meadow, garden_with_seed
@@ -184,17 +186,19 @@ def test_a_reconciliation_that_changes_nothing_keeps_all_keys_and_replicas(meado
 
 
 def test_a_reconciliation_that_changes_nothing_writes_its_status_and_queries_etcds(meadow: Recorded) -> None:
-    """The Cluster object shows the status of the Shoot, when it begins and when it ends.
+    """The Cluster object shows the status of the Shoot, when it begins and when it ends. Its health stays as it is.
 
     Objects that extensions may mutate are sent once, for admission; the API server stores nothing.
     """
-    before = meadow.versions()
+    before = eventually(partial(healthy, meadow), "the Shoot to be healthy", seconds=SECONDS, state=meadow.explain)
+    versions = meadow.versions()
     with closing(meadow.garden.audit()) as in_garden, closing(meadow.seed.audit()) as in_seed:
         marks = in_garden.mark(), in_seed.mark()
         meadow.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
         meadow.succeed("Reconcile", "again")
         garden = in_garden.count(since=marks[0], user_agent="gardenlet/", namespace=NAMESPACE, verbs=WRITES)
         seed = in_seed.count(since=marks[1], user_agent="gardenlet/", verbs=WRITES)
+        calls = in_garden.calls(since=marks[0], namespace=NAMESPACE, verbs=WRITES)
     assert garden.keys() <= {("patch", "shoots/status"), ("patch", "events"), ("create", "events")}
     sent = {"deployments": 3, "horizontalpodautoscalers": 1, "services": 3, "verticalpodautoscalers": 5}
     assert seed == {
@@ -202,7 +206,18 @@ def test_a_reconciliation_that_changes_nothing_writes_its_status_and_queries_etc
         ("update", "etcds"): 2,
         **{("update", each): n for each, n in sent.items()},
     }
-    assert meadow.versions() == before
+    assert meadow.versions() == versions
+    assert {each.user_agent for each in calls if each.resource == "shoots"} == {"devcluster"}
+    after = meadow.shoot()
+    assert [after["status"][each] for each in _CHECKED] == [before["status"][each] for each in _CHECKED]
+
+
+def healthy(meadow: Meadow) -> Object | None:
+    shoot = meadow.shoot()
+    return shoot if metadata(shoot)["labels"].get(SHOOT_STATUS) == "healthy" else None
+
+
+_CHECKED = ("conditions", "constraints")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
 from gardener.garden.shoots import FAILED, SUCCEEDED, error_codes, last_operation, met_rate_limit
 from kube.clock import FirstSeen, seconds_until, time_or_none
 from kube.errors import NotFound
-from kube.objects import Key, Object, annotations, metadata, uid
+from kube.objects import Key, Object, metadata, uid
 from kube.runtime.cache import Store
 from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.loop import ControlLoop, enqueue
@@ -76,9 +76,8 @@ class Reconciler:
         if when is not None and when >= now:
             left, jitter = seconds_until(when, now, longest=pause.total_seconds()), random.uniform(0, self.jitter)  # noqa: S311
             return RequeueAfter(left + jitter)
-        if annotations(shoot).get(keys.OPERATION) != keys.OPERATION_RETRY:
-            await self._retry(key, shoot)
-            self.retries[key] = retries + 1
+        await self._retry(key, shoot)
+        self.retries[key] = retries + 1
         return Done()
 
     async def _retry(self, key: Key, shoot: Object) -> None:

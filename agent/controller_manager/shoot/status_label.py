@@ -1,7 +1,8 @@
 """The controller `shoot-statuslabel`: keeps the labels of Shoots that follow from their status.
 
 They report the health of a Shoot, and the Seeds that it is on or leaves. The webhooks keep the labels of Seeds when a
-Shoot is written; a write of its status can't change labels.
+Shoot is written. The health needs a second write: the API server drops changes of labels from a write of the status,
+those of webhooks too, and gardenlets have no right to label Shoots.
 """
 
 from collections.abc import Iterator

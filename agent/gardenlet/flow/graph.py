@@ -168,6 +168,16 @@ class Snapshot:
         return 100 * len(self.succeeded) // self.total if self.total else 100
 
     @property
+    def ended(self) -> Mapping[str, str]:
+        """Last errors of programs that running tasks wait for."""
+        return {task: step for task, step in self.steps.items() if step.startswith(PROGRAM_ENDED)}
+
+    @property
+    def troubled(self) -> frozenset[str]:
+        """Tasks with an error while the flow runs."""
+        return self.failed_before.union(self.ended)
+
+    @property
     def description(self) -> str:
         """Description, never empty: when nothing runs any more, the failed tasks."""
         if len(self.succeeded) == self.total:

@@ -4,8 +4,8 @@
         await run(FLOW, operation, on_change=progress.report)
 
 Only the newest snapshot is written, at most once per period, and only if it differs from the previous one. A flow that
-finishes sooner writes none. When an error of the previous run is gone, that is written at once, since others rely on
-it. A failed write is repeated with the next one, and is no failure of the flow.
+finishes sooner writes none. When a task gets an error, or loses that of the previous run, it is written at once, since
+others rely on it. A failed write is repeated with the next one, and is no failure of the flow.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Progress:
     def report(self, snapshot: Snapshot) -> None:
         before = self._latest
         self._latest = snapshot
-        if before is not None and before.failed_before != snapshot.failed_before:
+        if before is not None and before.troubled != snapshot.troubled:
             self._urgent.set()
         self._news.set()
 
@@ -106,4 +106,4 @@ class Progress:
 
 
 def _reported(snapshot: Snapshot) -> tuple[object, ...]:
-    return snapshot.progress, snapshot.description, snapshot.failed_before
+    return snapshot.progress, snapshot.description, snapshot.troubled

@@ -23,7 +23,7 @@ _COLORS = {"+": GREEN, "-": RED, "@": DIM}
 def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     from kubectl.completion import names_of
 
-    return names_of(SHOOTS, ctx.params, incomplete)
+    return names_of(SHOOTS, ctx, incomplete)
 
 
 @click.command

@@ -36,7 +36,7 @@ def _complete_name(ctx: click.Context, _parameter: click.Parameter, incomplete: 
     from kubectl.completion import names_of
 
     resource = kinds.find(ctx.params.get("kind") or "")
-    return [] if resource is None else names_of(resource, ctx.params, incomplete)
+    return [] if resource is None else names_of(resource, ctx, incomplete)
 
 
 @click.command

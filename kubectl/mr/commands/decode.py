@@ -49,7 +49,7 @@ def command(*, what: str, form: Form | None, **cluster: Any) -> None:
                 hint="the Secrets of a ManagedResource: kubectl mr get -o wide",
             ) from None
 
-    run(Where(**cluster), work)
+    run(Where(program=click.get_current_context().obj, **cluster), work)
 
 
 def values_in(texts: list[files.Text]) -> list[tuple[Key, Values]]:

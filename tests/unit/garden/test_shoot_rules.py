@@ -349,6 +349,7 @@ def constraint(status: str) -> Object:
         ({}, ""),
         (constraint("True"), ""),
         (constraint("False"), "'HibernationPossible' constraint is 'False': no"),
+        (constraint("False") | operation("Create", "Error"), "constraint is 'False': no; hibernate the Shoot once it"),
         ({"credentials": {"rotation": {"serviceAccountKey": {"phase": "Preparing"}}}}, "serviceAccountKey is in phase"),
         ({"credentials": {"rotation": {"serviceAccountKey": {"phase": "Prepared"}}}}, ""),
     ],

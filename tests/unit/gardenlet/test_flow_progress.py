@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -10,11 +10,17 @@ import pytest
 
 from agent.gardenlet.flow.graph import Snapshot
 from agent.gardenlet.flow.progress import Progress
+from gardener.operations import PROGRAM_ENDED
 from kit.clock import FakeClock, settle
 from kube.errors import KubeError
 
 
-def _snapshot(*running: str, succeeded: int = 0, failed_before: frozenset[str] = frozenset()) -> Snapshot:
+def _snapshot(
+    *running: str,
+    succeeded: int = 0,
+    failed_before: frozenset[str] = frozenset(),
+    steps: Mapping[str, str] | None = None,
+) -> Snapshot:
     done = frozenset(f"done-{number}" for number in range(succeeded))
     return Snapshot(
         flow="Test",
@@ -23,6 +29,7 @@ def _snapshot(*running: str, succeeded: int = 0, failed_before: frozenset[str] =
         running=frozenset(running),
         failures=(),
         failed_before=failed_before,
+        steps=steps or {},
     )
 
 
@@ -101,6 +108,15 @@ async def test_that_an_error_is_gone_is_written_at_once() -> None:
         progress.report(_snapshot("b", succeeded=1))
         await settle()
         assert [text for _, text in status.written] == ["10 b"]
+
+
+async def test_that_a_program_has_ended_is_written_at_once() -> None:
+    status, step = Status(), f"{PROGRAM_ENDED}: unknown flag"
+    async with _reporting(status, period=60.0) as progress:
+        progress.report(_snapshot("a"))
+        progress.report(_snapshot("a", steps={"a": step}))
+        await settle()
+        assert [text for _, text in status.written] == [f"0 a ({step})"]
 
 
 @pytest.mark.parametrize("error", [KubeError("not now"), TypeError("a bug")])

@@ -1,12 +1,14 @@
 """The order in which a Shoot's tasks run."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.gardenlet.flow.graph import Graph, TaskFailure, Walk
 from agent.gardenlet.shoot.main.flows.completion import LAST, WITH_BUNDLES
 from agent.gardenlet.shoot.main.flows.delete import DELETE
-from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE
-from agent.gardenlet.shoot.main.operation import ShootOperation
+from agent.gardenlet.shoot.main.flows.reconcile import RECONCILE, RESTORE
+from agent.gardenlet.shoot.main.operation import LEAVING_CONTROL_PLANE, ShootOperation
 from kit.shoot_components import bare_operation
 
 NEEDS_TOKENS = {"connection", "controller-manager-ready", "namespaces-ready"}
@@ -50,6 +52,19 @@ def test_bastions_are_deleted_where_there_is_no_ssh(enabled: bool | None, is_lef
     assert task.unless is not None
     operation = bare_operation(shoot={"spec": {"provider": {"workers": [{"name": "a"}], **settings}}})
     assert task.unless(operation) is is_left_out
+
+
+@pytest.mark.parametrize("leaving", ["", LEAVING_CONTROL_PLANE])
+def test_a_control_plane_that_has_begun_to_go_is_not_created_by_the_next_attempt(leaving: str) -> None:
+    operation = bare_operation(shoot={"spec": {"provider": {"workers": [{"name": "a"}]}}}, leaving=leaving)
+    for task in (DELETE.tasks[name] for name in ("control-plane", "control-plane-ready")):
+        assert task.unless is not None
+        assert task.unless(replace(operation, namespace_lives=True, cleans_up=True)) is bool(leaving), task.id
+
+
+def test_nothing_waits_for_the_removal_of_backups_in_the_former_bucket() -> None:
+    """Its objects may be protected for days."""
+    assert [each.id for each in RESTORE.tasks.values() if "source-entry-gone" in each.after] == []
 
 
 def _all_before(its_id: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.gardenlet.flow.graph import Snapshot, TaskFailure
+from agent.gardenlet.flow.graph import Graph, Snapshot, Task, TaskFailure, Walk
 from agent.gardenlet.shoot.main import controller
 from agent.gardenlet.shoot.main.rules import cluster, seed, status
 from agent.gardenlet.shoot.main.rules.support import unsupported
@@ -17,6 +17,7 @@ from config.gardenlet.schema import GardenletConfiguration, Images
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import operation_of
+from gardener.operations import PROGRAM_ENDED
 from kit.clock import FakeClock
 from kit.garden_objects import garden_object
 from kube.clock import format_time
@@ -530,6 +531,26 @@ def test_progress_drops_errors_that_are_over() -> None:
     running = status.progressing(before, "Create", snapshot, now=NOW)
     assert running["lastErrors"] == [{"taskID": "b"}]
     assert (running["lastOperation"]["progress"], running["lastOperation"]["description"]) == (25, "c")
+
+
+def test_the_error_of_a_program_is_listed_while_its_task_waits() -> None:
+    """Instead of that of the attempt before; its time is that when it became known."""
+    walk = Walk(Graph("f", [Task("a", "A", _nothing), Task("b", "B", _nothing)]), failed_before=["A"])
+    tasks = walk.start()
+    walk.note("a", f"Deployment x: {PROGRAM_ENDED}: no such plugin")
+    walk.note("b", "Deployment y: it does not exist")
+    before = {"lastErrors": [{"taskID": "A", "description": "late"}]}
+    listed = status.progressing(before, "Create", walk.snapshot(), now=NOW)["lastErrors"]
+    told = f'task "A" waits: {PROGRAM_ENDED}: no such plugin'
+    assert listed == [{"description": told, "taskID": "A", "lastUpdateTime": format_time(NOW)}]
+    later = {"now": NOW + timedelta(minutes=1)}
+    assert status.progressing({"lastErrors": listed}, "Create", walk.snapshot(), **later)["lastErrors"] == listed
+    walk.end(tasks[0])
+    assert status.progressing({"lastErrors": listed}, "Create", walk.snapshot(), **later)["lastErrors"] is None
+
+
+async def _nothing(_: object) -> None:
+    pass
 
 
 @pytest.mark.parametrize(

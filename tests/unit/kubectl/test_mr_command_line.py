@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -18,6 +19,7 @@ from kit.objects import managed_resource, obj, secret
 from kubectl.errors import UserError, not_found
 from kubectl.garden import __main__ as gardener_program
 from kubectl.mr.__main__ import COMMANDS, app, complete, load
+from kubectl.seed_sets.__main__ import app as mss
 from kubectl.session import Where, candidates, chosen_kubeconfig
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting}\ndata: {text: Good morning}\n"
@@ -428,3 +430,11 @@ def test_admit_shows_what_is_wrong_with_the_configuration(files: dict[str, str])
     result = run("admit", "-f", files["deployment"], "--config", files["config"])
     assert result.exit_code == 1
     assert "Nonsense" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("plugin", "program"), [(app, "kubectl-mr"), (gardener_program.app, "kubectl-gardener"), (mss, "kubectl-mss")]
+)
+def test_each_plugin_names_itself_to_api_servers(plugin: click.Group, program: str) -> None:
+    with plugin.make_context("renamed", [next(iter(plugin.commands))]) as context:
+        assert context.obj == program

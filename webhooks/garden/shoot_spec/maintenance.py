@@ -11,7 +11,7 @@ from gardener.garden.rotations import COMPLETING, ENCRYPTION_KEY, PREPARES, SERV
 from gardener.garden.rotations import phase as phase_of
 from gardener.garden.shoots import SUCCEEDED, last_operation, seeds_of
 from gardener.garden.windows import LONGEST, SHORTEST, parse_window
-from gardener.operations import MIGRATE, RESTORE
+from gardener.operations import CREATE, MIGRATE, RESTORE
 from kube.clock import format_duration
 from kube.objects import Object, text, texts
 from kube.paths import at
@@ -154,19 +154,22 @@ def hibernation_changes(write: Write) -> Iterator[Finding]:
     """Rule for `changes`: whether the cluster may hibernate now."""
     if is_to_hibernate(write.old_spec) or not is_to_hibernate(write.spec):
         return
-    path = "spec.hibernation.enabled"
+    path, last = "spec.hibernation.enabled", last_operation(write.old)
+    is_created = last.get("type") == CREATE and last.get("state") != SUCCEEDED
+    remedy = "; hibernate the Shoot once it has been created" if is_created else ""
     possible = constraint(write.old, HIBERNATION_POSSIBLE)
     if possible is not None and possible.get("status") != "True":
         message = (
             f"'{HIBERNATION_POSSIBLE}' constraint is '{text(possible.get('status'))}': {text(possible.get('message'))}"
         )
-        yield Denial(message, path)
+        yield Denial(f"{message}{remedy}", path)
     for what in (ENCRYPTION_KEY, SERVICE_ACCOUNT_KEY):
         phase = phase_of(write.old, what)
         if phase in {*PREPARES, COMPLETING}:
             yield forbidden(path, f"must not be hibernated while the rotation of {what} is in phase {phase}")
     if encrypted_resources(write.old_spec) != set(texts(status(write.old).get("encryptedResources"))):
-        yield forbidden(path, "must not be hibernated while a change of the encrypted resources is rolled out")
+        message = "must not be hibernated while a change of the encrypted resources is rolled out"
+        yield forbidden(path, f"{message}{remedy}")
 
 
 def hibernation_stays(write: Write) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 Shoots  of the own Seed: new ones, spread over time; a new generation or a deletion: at once; a change of the Seed, or a
         restore: shortly after
+        ConfigMaps and Secrets that it names, while its operation has failed: see `corrections`
 Seeds   the own one, once it is ready: Shoots whose operations wait for that
 
 When a gardenlet starts, all its Shoots may be due. At most as many as there are workers are reconciled at a time; some
@@ -17,6 +18,7 @@ from agent.gardenlet.common.component_objects import ComponentObjects
 from agent.gardenlet.common.views import CONTROLLER_REGISTRATIONS_VIEW, SEEDS_VIEW, shoots_view
 from agent.gardenlet.context import Context
 from agent.gardenlet.flow.waiting import NotedWaiting
+from agent.gardenlet.shoot.main.corrections import Corrections
 from agent.gardenlet.shoot.main.departure import Departures
 from agent.gardenlet.shoot.main.flows.delete import DELETE
 from agent.gardenlet.shoot.main.flows.migrate import MIGRATE
@@ -66,12 +68,20 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
         is_asked=context.api.is_due,
     )
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), spread(timing, context.clock))
+    corrections = Corrections(
+        seed_name=context.seed_name,
+        client=garden.client,
+        caches=garden.caches,
+        shoots=shoots,
+        timing=timing,
+    )
+    loop.watch(garden.caches, shoots_view(context.seed_name), corrections.follow)
     held = set[Key]()
     waited = released(held, context.seed_name, context.gardener, lambda name: _after_waiting(timing, shoots.get(name)))
     seeds = loop.watch(garden.caches, SEEDS_VIEW, waited)
     registrations = loop.watch(garden.caches, CONTROLLER_REGISTRATIONS_VIEW)
     objects = ComponentObjects(seed, scope="shoot", writes=context.writes)
-    loop.on_close(objects.close, context.shoot_clusters.close)
+    loop.on_close(corrections.close, objects.close, context.shoot_clusters.close)
     reconciler = Reconciler(
         config=context.config,
         seed_name=context.seed_name,

@@ -90,11 +90,16 @@ def not_initialized(status: Object, kind: str, error: str, codes: Collection[str
 
 
 def progressing(status: Object, kind: str, snapshot: Snapshot, *, now: datetime) -> Object:
-    """The status while a flow runs: only errors of tasks that have not succeeded since are kept."""
-    reported = snapshot.description
+    """The status while a flow runs: errors of tasks that have not succeeded since, and of programs that have ended."""
+    reported, ended = snapshot.description, snapshot.ended
     operation = operations.operation(kind, operations.PROCESSING, snapshot.progress, reported, now=now)
-    before = [each for each in mappings(status.get("lastErrors")) if each.get("taskID") in snapshot.failed_before]
-    return {**status, "lastOperation": operation, "lastErrors": before or None}
+    before = mappings(status.get("lastErrors"))
+    errors = [each for each in before if each.get("taskID") in snapshot.failed_before.difference(ended)]
+    for task in sorted(ended):
+        error = _error(f'task "{task}" waits: {ended[task]}', task, (), now)
+        is_same = (each for each in before if each.get("description") == error["description"])
+        errors.append(next(is_same, error))
+    return {**status, "lastOperation": operation, "lastErrors": errors or None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from enum import Enum
 from config.gardenlet.controllers import Shoot as Settings
 from gardener import keys, operations
 from gardener.garden.maintenance.schedule import Uniform, current, seconds_left, seconds_until_next
-from gardener.garden.shoots import has_failed, is_confined, is_current, last_operation, operation_of
+from gardener.garden.shoots import has_failed, is_confined, is_current, last_errors, last_operation, operation_of
 from kube.clock import parse_duration, time_or_none
 from kube.objects import Object, annotations, is_truthy, key, spec, text
 from kube.paths import at
@@ -90,6 +90,12 @@ class Timing:
             return True
         is_asleep = at(spec(shoot), "hibernation", "enabled") is True and at(shoot, "status", "hibernated") is True
         return self.is_repetition(shoot) and (is_asleep or not self._is_up_to_date(shoot))
+
+    def awaits_correction(self, shoot: Object) -> bool:
+        """Whether the last attempt of an operation failed, and a correction of its input starts another one."""
+        state = last_operation(shoot).get("state")
+        is_repeated = state == operations.PROCESSING and bool(last_errors(shoot))
+        return (is_repeated or state in {operations.ERROR, operations.FAILED}) and not self._is_ignored(shoot)
 
     def _has_failed(self, shoot: Object) -> bool:
         return has_failed(shoot) and at(shoot, "status", "gardener", "version") == self.version

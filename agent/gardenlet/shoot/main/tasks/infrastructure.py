@@ -24,7 +24,8 @@ from gardener.garden.shoots import has_ssh, last_operation
 from kube.apply.shared_objects import ensure
 from kube.errors import Forbidden, NotFound
 from kube.objects import Key, Object, key, mapping, spec, string_map, text
-from kube.resources import SECRETS
+from kube.resources import SECRETS, Resource
+from kube.runtime.client import Client
 
 _TOKEN_SECONDS = 120.0
 
@@ -65,18 +66,23 @@ async def _credentials_by_tokens(operation: ShootOperation, identity: Object) ->
 
 async def _credentials(operation: ShootOperation) -> Object | None:
     """The Secret or WorkloadIdentity in the binding of the Shoot; None if it has no binding."""
-    client, namespace = operation.garden.client, operation.name.namespace
-    if name := text(spec(operation.shoot).get("credentialsBindingName")):
-        binding = await client.get(CREDENTIALS_BINDINGS, Key(namespace, name))
+    found = await credentials_of(operation.garden.client, operation.shoot)
+    return await operation.garden.client.get(*found) if found is not None else None
+
+
+async def credentials_of(garden: Client, shoot: Object) -> tuple[Resource, Key] | None:
+    """Kind and name of the credentials in the binding of a Shoot; None if it has no binding."""
+    namespace = key(shoot).namespace
+    if name := text(spec(shoot).get("credentialsBindingName")):
+        binding = await garden.get(CREDENTIALS_BINDINGS, Key(namespace, name))
         reference = mapping(binding.get("credentialsRef"))
-    elif name := text(spec(operation.shoot).get("secretBindingName")):
-        binding = await client.get(SECRET_BINDINGS, Key(namespace, name))
+    elif name := text(spec(shoot).get("secretBindingName")):
+        binding = await garden.get(SECRET_BINDINGS, Key(namespace, name))
         reference = mapping(binding.get("secretRef"))
     else:
         return None
     resource = WORKLOAD_IDENTITIES if reference.get("kind") == WORKLOAD_IDENTITIES.kind else SECRETS
-    place = text(reference.get("namespace")) or namespace
-    return await client.get(resource, Key(place, text(reference.get("name"))))
+    return resource, Key(text(reference.get("namespace")) or namespace, text(reference.get("name")))
 
 
 # --- networks
