@@ -13,7 +13,7 @@ from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import EXTENSIONS, INFRASTRUCTURES, NETWORKS, OPERATING_SYSTEM_CONFIGS, WORKERS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
+from kit.meadow import NAME, NAMESPACE, PATH, POOL, SECONDS, TECHNICAL_ID, WITH_POOL, Meadow, garden_with_seed
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping
 from kube.paths import at, mappings_at
@@ -23,29 +23,15 @@ from localprocesses.versions import NEWEST
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-workers")]
 
 PLAYED = ("cluster-autoscaler", "kube-scheduler", "machine-controller-manager")
-POOL: Object = {
-    "name": "pool",
-    "minimum": 2,
-    "maximum": 3,
-    "maxSurge": 1,
-    "maxUnavailable": 0,
-    "machine": {"type": "local", "image": {"name": "local", "version": "1.0.0"}},
-    "zones": ["a"],
-}
 
 
 class Field(Meadow):
     """A Meadow whose Shoot has a pool."""
 
     def sow(self) -> Object:
-        spec = {
-            **SHOOT["spec"],
-            "kubernetes": {**SHOOT["spec"]["kubernetes"], "verticalPodAutoscaler": {"enabled": True}},
-            "credentialsBindingName": "local",
-            "networking": {"type": "local", "services": "10.4.0.0/16", "pods": "10.3.0.0/16", "nodes": "10.250.0.0/16"},
-            "provider": {"type": "local", "workers": [POOL]},
-        }
-        return self.create({**SHOOT, "spec": spec})
+        wanted = WITH_POOL["spec"]
+        kubernetes = {**wanted["kubernetes"], "verticalPodAutoscaler": {"enabled": True}}
+        return self.create({**WITH_POOL, "spec": {**wanted, "kubernetes": kubernetes}})
 
     def change_pool(self, **fields: Any) -> None:
         (pool,) = self.shoot()["spec"]["provider"]["workers"]

@@ -26,6 +26,10 @@ def last(kind: str, state: str = "Succeeded") -> Object:
     return {"lastOperation": {"type": kind, "state": state}}
 
 
+def rotating(phase: str) -> Object:
+    return {"credentials": {"rotation": {"serviceAccountKey": {"phase": phase}}}}
+
+
 @pytest.mark.parametrize(
     ("obj", "expected"),
     [
@@ -37,6 +41,15 @@ def last(kind: str, state: str = "Succeeded") -> Object:
         (shoot(**last("Reconcile"), hibernated=True), "Reconcile"),
         (shoot(**last("Reconcile"), asleep=True, hibernated=True), "Migrate"),
         (shoot(**last("Migrate", "Aborted"), asleep=True), "Migrate"),
+        # A step of a rotation ends first; between the steps there is nothing to wait for.
+        (shoot(**last("Reconcile", "Error"), **rotating("Preparing")), "Reconcile"),
+        (shoot(**last("Reconcile", "Error"), **rotating("Completing")), "Reconcile"),
+        (shoot(**last("Reconcile"), **rotating("Prepared")), "Migrate"),
+        (shoot(**last("Reconcile"), **rotating("WaitingForWorkersRollout")), "Migrate"),
+        (shoot(**last("Reconcile"), **rotating("Preparing"), deleting=True), "Delete"),
+        (shoot(**last("Migrate", "Error"), **rotating("Preparing")), "Migrate"),
+        # What has failed moves all the same, for example off the Seed that makes it fail.
+        (shoot(**last("Reconcile", "Failed")), "Migrate"),
         # It goes on before it has arrived: only what was saved of it has its keys for sure.
         (shoot(**last("Restore", "Error"), asleep=True), "Migrate"),
         (shoot(**last("Restore"), asleep=True), "Reconcile"),
@@ -124,7 +137,7 @@ def test_which_seed_takes_it(found: Object | None, cause: str) -> None:
 
 
 REMOVES = {
-    *("managed-resources", "extensions-before", "api-server-gone", "extensions-after", "names"),
+    *("managed-resources", "machines-released", "extensions-before", "api-server-gone", "extensions-after", "names"),
     *("backup-entry", "etcd-gone", "namespace-goes", "cluster"),
 }
 
@@ -132,9 +145,12 @@ REMOVES = {
 @pytest.mark.parametrize(
     ("failing", "stay"),
     [
+        # Machines are saved when nothing changes them any more.
+        ("machine-controller-manager-gone", REMOVES),
         ("extensions-migrated", REMOVES),
         ("state", REMOVES),
         ("snapshot", {"backup-entry", "etcd-gone", "namespace-goes", "cluster"}),
+        ("machines-released", {"namespace-goes", "cluster"}),
         ("backup-entry-moved", {"etcd-gone", "namespace-goes", "cluster"}),
         ("names", {"etcd-gone", "namespace-goes", "cluster"}),
         ("namespace-gone", {"cluster"}),

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from agent.gardenlet.common.extension_objects import kinds
 from agent.gardenlet.common.extension_objects.kinds import Kind
-from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone
+from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone, without_machines
 from agent.gardenlet.common.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.common.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from agent.gardenlet.flow.graph import ONCE, Task
@@ -154,6 +154,8 @@ async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved,
             )
         return before, before.specs
     found = await living(seed, shoot)
+    if annotations(place).get(keys.SHOOT_LEAVING) == Progress.OBJECTS.value:
+        found = without_machines(found)  # they were saved, and are deleted one by one
     demand_all_keys(name, before, found, namespace=namespace)
     kept = without_gone(before.whole, found) if is_settled(shoot) else before.whole
     return before, divided(merged(kept, found), before.specs)
@@ -279,7 +281,7 @@ EXTENSIONS = Task(
     "extensions-migrated",
     "Migrating extension resources, and waiting until they have been migrated",
     migrate_extensions,
-    after=["resource-manager-ready"],
+    after=["resource-manager-ready", "machine-controller-manager-gone"],
     retry=ONCE,
 )
 STATE = Task("state", "Persisting ShootState in garden cluster", persist, after=["extensions-migrated"])
