@@ -20,7 +20,10 @@ async def command(session: Session, *, seed: str) -> Change:
     Requires the permission to update shoots/binding. A move can be reverted: move the Shoot back.
     """
     await Reader(session.source.client).demand(SEEDS, Key("", seed))
+    return to_seed(seed)
 
+
+def to_seed(seed: str) -> Change:
     async def bind(garden: GardenApi, shoot: Object) -> None:
         await garden.bind(shoot, seed)
 
