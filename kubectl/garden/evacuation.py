@@ -11,9 +11,10 @@ from enum import StrEnum
 from functools import partial
 
 from gardenapi.api import GardenApi
-from gardener.api.garden import SHOOTS
-from gardener.garden.scheduling import Decision, Usage, decide
+from gardener.api.garden import SEEDS, SHOOTS
+from gardener.garden.scheduling import Decision, SeedInfo, Usage, decide
 from gardener.garden.shoots import is_settled, obstacle_to_move, seeds_of
+from gardener.keys import CORDONED
 from kube.objects import Key, Object, is_deleting, key, spec, text
 from kubectl import output
 from kubectl.errors import UserError
@@ -21,6 +22,7 @@ from kubectl.garden import reading
 from kubectl.garden.changing import Outcome, Writer
 from kubectl.garden.commands.move import to_seed
 from kubectl.garden.waiting import operation_ended, wait_for
+from kubectl.garden.why.finding import command
 from kubectl.reader import Reader
 from kubectl.session import Session, gathered
 from kubectl.style import counted
@@ -51,6 +53,14 @@ def step_of(shoot: Object, *, leaves: str, choose: Callable[[Object], Decision])
         return Step(shoot=own, problem=problem)
     decision = choose(shoot)
     return Step(shoot=own, to=decision.seed, problem=decision.message)
+
+
+def warning_of_new_shoots(seed: Object) -> str:
+    """Warning if the scheduler may still choose the Seed; empty if not."""
+    if SeedInfo.of(seed).problem:
+        return ""
+    cordon = command("annotate", SEEDS, key(seed), f"{CORDONED}=true")
+    return f"Seed {key(seed).name} still gets new Shoots; cordon it: {cordon}"
 
 
 async def planned(reader: Reader, seed: str, *, to: Collection[str], now: datetime) -> list[Step]:

@@ -20,12 +20,12 @@ from gardener.api.extensions import CLUSTERS, NETWORKS, WORKERS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
 from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from gardener.garden.shoot_states import names_of_parts
-from gardener.keys import TIMESTAMP
+from gardener.keys import OPERATION, TIMESTAMP
 from kit.eventually import eventually
 from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, TECHNICAL_ID, WITH_POOL, Meadow
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists
-from kube.objects import Object, finalizers, key, metadata, spec
+from kube.objects import Object, annotations, finalizers, key, metadata, spec
 from kube.paths import at
 from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, SECRETS
 
@@ -223,6 +223,27 @@ def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
     assert {*move.data, *(f"large-{number}" for number in range(LARGE))} <= set(saved)
     assert not any(each.startswith("gone-") for each in saved)
     assert len(states) > 1
+
+
+def test_a_move_that_is_taken_back_changes_no_node_and_no_machine(move: Move) -> None:
+    """The source waits for an extension that does not exist, when others have released the Shoot already."""
+    has_large_states(move, 1, of="others")
+    held, machine = NETWORKS.path(namespace=TECHNICAL_ID, name="large-0"), MACHINES.path(namespace=TECHNICAL_ID)
+    running, machines = move.running(), move.seed.api.get(machine)["items"]
+    move.change({"spec": {"seedName": SEED}})
+    eventually(
+        lambda: annotations(move.seed.api.get(held)).get(OPERATION) == "migrate",
+        "the migration of extensions",
+        seconds=SECONDS,
+        state=move.explain,
+    )
+    move.change({"spec": {"seedName": OTHER}})
+    move.arrives(OTHER)
+    check_data(move)
+    assert move.running() == running
+    assert move.seed.api.get(machine)["items"] == machines
+    assert move.replicas()["machine-controller-manager"] == 1
+    move.seed.api.delete(held)
 
 
 def test_it_moves_back_asleep(move: Move) -> None:

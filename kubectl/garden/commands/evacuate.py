@@ -4,13 +4,11 @@ import click
 
 from gardenapi.api import recognized
 from gardener.api.garden import SEEDS
-from gardener.garden.scheduling import SeedInfo
-from gardener.keys import CORDONED
 from kube.clock import utc_now
 from kube.objects import Key
 from kubectl import options, output
 from kubectl.garden.changing import Outcome, confirm
-from kubectl.garden.evacuation import Evacuation, Result, Step, planned, request, summary
+from kubectl.garden.evacuation import Evacuation, Result, Step, planned, request, summary, warning_of_new_shoots
 from kubectl.garden.selection import completed
 from kubectl.options import seconds_of
 from kubectl.reader import Reader
@@ -71,8 +69,8 @@ async def command(
     if not steps:
         output.done(f"Seed {seed} has no Shoots")
         return 0
-    if not SeedInfo.of(left).problem:
-        output.warn(f"Seed {seed} still gets new Shoots; cordon it: kubectl annotate seed {seed} {CORDONED}=true")
+    if warning := warning_of_new_shoots(left):
+        output.warn(warning)
     moves = [each for each in steps if each.to]
     for each in steps:
         if each.problem:

@@ -15,9 +15,19 @@ GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")
 
 
 def shoot(
-    *, present: str = "a", wanted: str = "b", deleting: bool = False, asleep: bool = False, **status: Any
+    *,
+    present: str = "a",
+    wanted: str = "b",
+    deleting: bool = False,
+    asleep: bool = False,
+    asked: str = "reconcile",
+    **status: Any,
 ) -> Object:
-    meta = {"name": "s", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
+    meta = {
+        "name": "s",
+        "annotations": {"gardener.cloud/operation": asked},
+        **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}),
+    }
     spec = {"seedName": wanted, "hibernation": {"enabled": asleep}}
     return {"metadata": meta, "spec": spec, "status": {"seedName": present, **status}}
 
@@ -44,6 +54,8 @@ def rotating(phase: str) -> Object:
         # A step of a rotation ends first; between the steps there is nothing to wait for.
         (shoot(**last("Reconcile", "Error"), **rotating("Preparing")), "Reconcile"),
         (shoot(**last("Reconcile", "Error"), **rotating("Completing")), "Reconcile"),
+        (shoot(**last("Reconcile"), asked="rotate-ca-start"), "Reconcile"),
+        (shoot(**last("Migrate", "Error"), asked="rotate-ca-start"), "Migrate"),
         (shoot(**last("Reconcile"), **rotating("Prepared")), "Migrate"),
         (shoot(**last("Reconcile"), **rotating("WaitingForWorkersRollout")), "Migrate"),
         (shoot(**last("Reconcile"), **rotating("Preparing"), deleting=True), "Delete"),

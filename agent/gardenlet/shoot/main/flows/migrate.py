@@ -19,6 +19,7 @@ _TASKS = tasks_of(
     ),
     unit_of(machine_controllers.AUTOSCALER).gone(["resource-manager-ready"]),
     unit_of(machine_controllers.MANAGER).gone(["autoscaler-gone"]),
+    migration.MACHINES,
     migration.EXTENSIONS,
     migration.STATE,
     # --- objects in the cluster, which stay there

@@ -19,6 +19,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import Progress, destination
+from agent.gardenlet.shoot.main.skipping import workerless
 from agent.gardenlet.shoot.main.tasks import destruction, requests, snapshots
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from components import shoot_backup_entry
@@ -277,11 +278,19 @@ async def forget(operation: ShootOperation) -> None:
 
 # --- tasks
 
+MACHINES = Task(
+    "machines-saved",
+    "Persisting machines in garden cluster",
+    persist,
+    after=["machine-controller-manager-gone"],
+    unless=workerless,
+)
+"""If the move is taken back, the extension of the Worker may read them as if they came from another Seed."""
 EXTENSIONS = Task(
     "extensions-migrated",
     "Migrating extension resources, and waiting until they have been migrated",
     migrate_extensions,
-    after=["resource-manager-ready", "machine-controller-manager-gone"],
+    after=["resource-manager-ready", "machines-saved"],
     retry=ONCE,
 )
 STATE = Task("state", "Persisting ShootState in garden cluster", persist, after=["extensions-migrated"])
