@@ -92,6 +92,18 @@ def hibernation(*, enabled: bool) -> Change:
     )
 
 
+def move(seed: str) -> Change:
+    async def bind(garden: GardenApi, shoot: Object) -> None:
+        await garden.bind(shoot, seed)
+
+    return Change(
+        text=f"requested the move to Seed {seed}",
+        obstacle=obstacles.move(seed),
+        write=bind,
+        question=f"This interrupts the API server, and moves to Seed {seed},",
+    )
+
+
 def _version(shoot: Object) -> str:
     return text(metadata(shoot).get("resourceVersion"))
 

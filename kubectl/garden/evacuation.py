@@ -19,8 +19,7 @@ from kube.objects import Key, Object, is_deleting, key, spec, text
 from kubectl import output
 from kubectl.errors import UserError
 from kubectl.garden import reading
-from kubectl.garden.changing import Outcome, Writer
-from kubectl.garden.commands.move import to_seed
+from kubectl.garden.changing import Outcome, Writer, move
 from kubectl.garden.waiting import operation_ended, wait_for
 from kubectl.garden.why.finding import command
 from kubectl.reader import Reader
@@ -141,7 +140,7 @@ class Evacuation:
 
 async def request(step: Step, garden: GardenApi, *, is_dry_run: bool = False) -> Outcome:
     """Request the move of a Shoot. Args: garden: with a client of a dry run if `is_dry_run` is set."""
-    writer = Writer(reader=Reader(garden.client), garden=garden, change=to_seed(step.to), is_dry_run=is_dry_run)
+    writer = Writer(reader=Reader(garden.client), garden=garden, change=move(step.to), is_dry_run=is_dry_run)
     return await writer.apply(step.shoot)
 
 

@@ -181,11 +181,10 @@ def test_the_control_plane_moves_to_another_seed_and_back(shoots: Shoots) -> Non
 def test_a_seed_is_evacuated_until_a_move_fails_and_then_the_rest(shoots: Shoots) -> None:
     """One Shoot at a time; the test reports what the gardenlets of both Seeds would."""
     workerless = {"provider": {"type": shoots.place.name}, "networking": {"services": "100.104.0.0/13"}}
+    other = shoots.place.seed("-b")
     for name in ("a", "b", "rotating"):
         shoots.make(name, SUCCEEDED, secretBindingName=None, **workerless)
-    rotation = {"credentials": {"rotation": {"serviceAccountKey": {"phase": "Preparing"}}}}
-    shoots.report("rotating", SUCCEEDED, **rotation)
-    other = shoots.place.seed("-b")
+    shoots.report("rotating", SUCCEEDED, credentials={"rotation": {"serviceAccountKey": {"phase": "Preparing"}}})
     status = ready_status()
     status["conditions"] += [{**each, "type": "BackupBucketsReady"} for each in status["conditions"]]
     shoots.place.patch(SEEDS, other, {"status": status}, status=True)
