@@ -92,6 +92,8 @@ class Component:
     is_wanted: whether this Shoot requests it; otherwise it is removed.
     is_left_asleep: whether it is left unchanged while the Shoot is hibernated.
     is_put_to_sleep_later: whether it keeps running during hibernation until a separate task stops it.
+    is_started_after_restoration: whether it only runs in a Shoot that has moved once a separate task, or an extension,
+        starts it.
     is_required: whether a control plane without its Deployment is unhealthy.
     """
 
@@ -113,6 +115,7 @@ class Component:
     is_wanted: Callable[[Object], bool] = always
     is_left_asleep: bool = True
     is_put_to_sleep_later: bool = False
+    is_started_after_restoration: bool = False
     is_required: Callable[[Object], bool] = _never
 
     @property

@@ -139,6 +139,7 @@ MANAGER = Component(
     ],
     is_left_asleep=False,
     is_put_to_sleep_later=True,
+    is_started_after_restoration=True,
     is_required=always,
 )
 AUTOSCALER = Component(

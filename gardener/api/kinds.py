@@ -16,6 +16,8 @@ MACHINES = _machine_kind("Machine", "machines", "mc")
 MACHINE_SETS = _machine_kind("MachineSet", "machinesets", "mcs")
 MACHINE_DEPLOYMENTS = _machine_kind("MachineDeployment", "machinedeployments", "mcd")
 MACHINE_CLASSES = _machine_kind("MachineClass", "machineclasses", "mcc")
+OF_MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
+"""Kinds of a provider's machines, dependents first."""
 
 
 def _vertical_autoscaling(kind: str, short_name: str) -> Resource:

@@ -93,6 +93,12 @@ def phase(shoot: Object, what: str) -> str:
     return text(at(shoot, "status", "credentials", "rotation", what, "phase"))
 
 
+def in_progress(shoot: Object) -> str:
+    """Rotations of which a step has begun and not ended, with their phases; empty if there are none."""
+    phases = {what: phase(shoot, what) for what in ROTATES["credentials"]}
+    return ", ".join(f"{what}: {found}" for what, found in phases.items() if found in {*PREPARES, COMPLETING})
+
+
 def starts(operation: str) -> bool:
     """Whether an operation starts a rotation in two steps."""
     return TWO_STEPS.get(operation, ("", ""))[1] in _STARTS

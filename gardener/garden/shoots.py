@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from gardener import keys, operations
 from gardener.error_codes import INFRA_RATE_LIMITS_EXCEEDED
+from gardener.garden.rotations import in_progress
 from kube.objects import Object, finalizers, integer, is_deleting, mapping, mappings, metadata, spec, text, texts
 from kube.paths import at, mapping_at, mappings_at
 from kube.resources import CONFIG_MAPS, SECRETS, Resource
@@ -137,8 +138,11 @@ def is_settled(shoot: Object) -> bool:
 def obstacle_to_move(shoot: Object) -> str:
     """Reason why no move of its control plane to another Seed can begin; empty if there is none."""
     here, last = responsible_seed(shoot), last_operation(shoot)
-    if workers(spec(shoot)):
-        return f"moving Shoots with workers between seeds is not supported; leave spec.seedName at {here}"
+    if busy := in_progress(shoot):
+        return (
+            f"a Shoot can't move while its credentials are rotated ({busy}); wait until the operation has succeeded, "
+            f"with spec.seedName {here}"
+        )
     if last.get("type") == operations.CREATE and last.get("state") != operations.SUCCEEDED:
         return (
             "a Shoot can't move before it has been created; wait until status.lastOperation of type Create has "

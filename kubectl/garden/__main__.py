@@ -20,6 +20,7 @@ COMMANDS = {
     "maintain": "Maintain Shoots now, as in their maintenance time window.",
     "rotate": "Rotate credentials of Shoots.",
     "move": "Move the control planes of Shoots to another Seed.",
+    "evacuate": "Move all Shoots off a Seed.",
     "delete": "Delete Shoots.",
     "diag": "Write an archive about a Shoot for support, without secrets.",
     "bootstrap-token": "Create a token with which the gardenlet of a new Seed enters the garden.",

@@ -92,6 +92,18 @@ def hibernation(*, enabled: bool) -> Change:
     )
 
 
+def move(seed: str) -> Change:
+    async def bind(garden: GardenApi, shoot: Object) -> None:
+        await garden.bind(shoot, seed)
+
+    return Change(
+        text=f"requested the move to Seed {seed}",
+        obstacle=obstacles.move(seed),
+        write=bind,
+        question=f"This interrupts the API server, and moves to Seed {seed},",
+    )
+
+
 def _version(shoot: Object) -> str:
     return text(metadata(shoot).get("resourceVersion"))
 
@@ -133,7 +145,7 @@ def changing_shoots(*, confirms: bool = False) -> Callable[[Callable[..., Awaita
     return decorated
 
 
-class _Outcome(StrEnum):
+class Outcome(StrEnum):
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     LEFT_OUT = "left out"
@@ -141,7 +153,7 @@ class _Outcome(StrEnum):
     NOT_TRIED = "not tried"
 
 
-_BAD = frozenset({_Outcome.FAILED, _Outcome.NOT_TRIED})
+_BAD = frozenset({Outcome.FAILED, Outcome.NOT_TRIED})
 
 
 async def _carry_out(session: Session, selected: Selected, flags: _Flags, change: Change) -> int:
@@ -151,9 +163,9 @@ async def _carry_out(session: Session, selected: Selected, flags: _Flags, change
         output.waiting("no Shoot is selected")
         return 0
     if change.question and not flags.dry_run and not flags.yes:
-        _confirm(change.question, chosen)
+        confirm(change.question, chosen)
     client = session.source.client.dry_run() if flags.dry_run else session.source.client
-    writer = _Writer(
+    writer = Writer(
         reader=Reader(client),
         garden=await recognized(client),
         change=change,
@@ -163,16 +175,16 @@ async def _carry_out(session: Session, selected: Selected, flags: _Flags, change
     )
     outcomes = await gathered(writer.apply, chosen, at_once=_AT_ONCE)
     if len(chosen) > 1:
-        counts = [f"{count} {each}" for each in _Outcome if (count := outcomes.count(each))]
+        counts = [f"{count} {each}" for each in Outcome if (count := outcomes.count(each))]
         output.begin(f"{counted(len(chosen), 'Shoot')}: {', '.join(counts)}")
     code = int(not _BAD.isdisjoint(outcomes))
-    waited = [own for own, outcome in zip(chosen, outcomes, strict=True) if outcome is _Outcome.CHANGED]
+    waited = [own for own, outcome in zip(chosen, outcomes, strict=True) if outcome is Outcome.CHANGED]
     if not flags.wait or flags.dry_run:
         return code
     return max(code, await wait_for(session, waited, change.goal, seconds=patience))
 
 
-def _confirm(question: str, chosen: Sequence[Key]) -> None:
+def confirm(question: str, chosen: Sequence[Key]) -> None:
     """Have the user confirm a change. Raises UserError: the user does not, or there is no terminal."""
     what = f"{question} {counted(len(chosen), 'Shoot')}: {short_list(list(map(str, chosen)), 10)}"
     if not sys.stdin.isatty():
@@ -185,20 +197,23 @@ def _confirm(question: str, chosen: Sequence[Key]) -> None:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Writer:
+class Writer:
+    """Applies a change to Shoots. Attributes: is_named: whether the user has named each Shoot."""
+
     reader: Reader
     garden: GardenApi
     change: Change
-    is_named: bool
-    is_dry_run: bool
-    bucket: TokenBucket
+    is_named: bool = True
+    is_dry_run: bool = False
+    bucket: TokenBucket | None = None
     is_stopped: bool = False
     """Whether a failure would be the same for all other Shoots."""
 
-    async def apply(self, own: Key) -> _Outcome:
+    async def apply(self, own: Key) -> Outcome:
         if self.is_stopped:
-            return _Outcome.NOT_TRIED
-        await self.bucket.acquire()
+            return Outcome.NOT_TRIED
+        if self.bucket is not None:
+            await self.bucket.acquire()
         try:
             return await self._apply(own)
         except UserError as error:
@@ -209,7 +224,7 @@ class _Writer:
         except KubeError as error:
             return _failure(f"Shoot {own}: {refusal_of(error)}", "")
 
-    async def _apply(self, own: Key) -> _Outcome:
+    async def _apply(self, own: Key) -> Outcome:
         for attempt in range(1, _ATTEMPTS + 1):
             shoot = await self.reader.demand(SHOOTS, own)
             obstacle = self.change.obstacle(shoot)
@@ -224,21 +239,21 @@ class _Writer:
             else:
                 break
         output.done(f"Shoot {own}: {self.change.text}{' (dry run: nothing is stored)' if self.is_dry_run else ''}")
-        return _Outcome.CHANGED
+        return Outcome.CHANGED
 
-    def _left(self, own: Key, kind: Kind, reason: str, remedy: str) -> _Outcome:
+    def _left(self, own: Key, kind: Kind, reason: str, remedy: str) -> Outcome:
         message = f"Shoot {own}: {reason}"
         if kind is Kind.DONE:
             output.waiting(message)
-            return _Outcome.UNCHANGED
+            return Outcome.UNCHANGED
         if kind is Kind.UNNECESSARY and not self.is_named:
             output.waiting(f"{message}: left out")
-            return _Outcome.LEFT_OUT
+            return Outcome.LEFT_OUT
         return _failure(message, remedy)
 
 
-def _failure(message: str, remedy: str) -> _Outcome:
+def _failure(message: str, remedy: str) -> Outcome:
     output.failed(message)
     if remedy:
         output.begin(remedy)
-    return _Outcome.FAILED
+    return Outcome.FAILED

@@ -67,7 +67,7 @@ async def _users(reader: Reader, resource: Resource, own: Key) -> list[Users]:
 async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
     own = key(shoot)
     profile, seed, managed, quotas = await asyncio.gather(
-        _profile(reader, shoot), _seed_of(reader, shoot), _managed_seed(reader, own), _quotas(reader, shoot)
+        profile_for(reader, shoot), _seed_of(reader, shoot), _managed_seed(reader, own), _quotas(reader, shoot)
     )
     decision = await _decision(reader, shoot, profile, now) if scheduling.waits(shoot) else None
     lease = None
@@ -79,7 +79,8 @@ async def _shoot(reader: Reader, shoot: Object, now: datetime) -> Explained:
     return of_shoot.findings(shoot, around, now=now)
 
 
-async def _profile(reader: Reader, shoot: Object) -> Object | None:
+async def profile_for(reader: Reader, shoot: Object) -> Object | None:
+    """Offer of the Shoot's cloud profile; None if there is none, or the user may not read it."""
     resource, name = profiles.profile_of(spec(shoot))
     if not name:
         return None
@@ -89,7 +90,14 @@ async def _profile(reader: Reader, shoot: Object) -> Object | None:
 
 async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: datetime) -> scheduling.Decision | None:
     """Decision of the scheduler; None if the user may not read its inputs."""
-    usage = scheduling.Usage()
+    candidates = await seed_candidates(reader, scheduling.Usage(), now, is_candidate=_any)
+    return None if candidates is None else scheduling.decide(shoot, profile, candidates)
+
+
+async def seed_candidates(
+    reader: Reader, usage: scheduling.Usage, now: datetime, *, is_candidate: Callable[[Object], bool]
+) -> scheduling.SeedCandidates | None:
+    """Inputs of the scheduler's decisions; None if the user may not read them. Args: usage: gets all Shoots."""
 
     def count(other: Object) -> bool:
         usage.update(seeds_of(other))
@@ -100,14 +108,14 @@ async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: 
 
     unread = len(reader.unread)
     seeds, _, config_maps = await asyncio.gather(
-        reader.those(SEEDS, _any),
+        reader.those(SEEDS, is_candidate),
         reader.those(SHOOTS, count),
         reader.those(CONFIG_MAPS, is_of_scheduler, namespace=NAMESPACE),
     )
     if len(reader.unread) > unread:
         return None
     configs = [scheduling.RegionConfig.of(each) for each in config_maps]
-    garden = scheduling.SeedCandidates(
+    return scheduling.SeedCandidates(
         seeds=sorted(map(scheduling.SeedInfo.of, seeds), key=lambda each: each.name),
         usage=usage,
         now=now,
@@ -115,7 +123,6 @@ async def _decision(reader: Reader, shoot: Object, profile: Object | None, now: 
         # Its configuration can't be read here. Gardens that measure distances mostly have such a ConfigMap.
         strategy=scheduling.Strategy.MINIMAL_DISTANCE if configs else scheduling.Strategy.SAME_REGION,
     )
-    return scheduling.decide(shoot, profile, garden)
 
 
 async def _seed_of(reader: Reader, shoot: Object) -> Object | None:

@@ -227,6 +227,8 @@ async def _remove_operating_system_config(world: World, obj: Object) -> None:
 
 
 async def _make_worker(world: World, obj: Object) -> Object:
+    if last_operation(obj).get("type") == operations.RESTORE:
+        await worker.restore(world.client, obj)
     return await worker.make(world.client, obj)
 
 

@@ -20,12 +20,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gardener import keys
-from gardener.api.garden import PROJECTS, SHOOTS
+from gardener.api.garden import PROJECTS, SEEDS, SHOOTS
 from kit.eventually import eventually
 from kit.garden import Garden
 from kit.garden_shoots import ShootPlace
 from kit.objects import role_binding
 from kit.objects import user as of_user
+from kit.scheduling import ready_status
 from kube.objects import Object, annotations, is_deleting, metadata, spec
 from kube.paths import at
 from kube.resources import CLUSTER_ROLES, EVENTS, ROLE_BINDINGS, SECRETS
@@ -177,6 +178,63 @@ def test_the_control_plane_moves_to_another_seed_and_back(shoots: Shoots) -> Non
     assert spec(shoots.get("s"))["seedName"] == shoots.seed
 
 
+def test_a_seed_is_evacuated_until_a_move_fails_and_then_the_rest(shoots: Shoots) -> None:
+    """One Shoot at a time; the test reports what the gardenlets of both Seeds would."""
+    workerless = {"provider": {"type": shoots.place.name}, "networking": {"services": "100.104.0.0/13"}}
+    other = shoots.place.seed("-b")
+    for name in ("a", "b", "rotating"):
+        shoots.make(name, SUCCEEDED, secretBindingName=None, **workerless)
+    shoots.report("rotating", SUCCEEDED, credentials={"rotation": {"serviceAccountKey": {"phase": "Preparing"}}})
+    status = ready_status()
+    status["conditions"] += [{**each, "type": "BackupBucketsReady"} for each in status["conditions"]]
+    shoots.place.patch(SEEDS, other, {"status": status}, status=True)
+    evacuate = ("evacuate", shoots.seed, "--max-parallel", "1", "--timeout", "2m")
+
+    def on(name: str, seed: str) -> bool:
+        return bool(spec(shoots.get(name))["seedName"] == seed)
+
+    def arrives(name: str, state: str) -> None:
+        eventually(lambda: on(name, other), f"the move of {name}")
+        shoots.report(name, SUCCEEDED | {"type": "Restore", "state": state}, seedName=other)
+
+    planned = shoots.refused(*evacuate, "--dry-run")
+    assert planned.count(f"requested the move to Seed {other} (dry run: nothing is stored)") == 2
+    assert "rotating: a Shoot can't move while its credentials are rotated (serviceAccountKey: Preparing)" in planned
+    assert "there is no terminal to confirm" in shoots.refused(*evacuate)
+    assert on("a", shoots.seed)
+    assert on("b", shoots.seed)
+
+    with _background(shoots, *evacuate, "--yes") as stopped:
+        arrives("a", "Failed")
+        assert "3 Shoots: 1 failed, 1 not tried, 1 can't move now" in _end(stopped, 1)
+    assert on("b", shoots.seed)
+
+    # One that is on its way, as after the command has ended at any point, is waited for before another one begins.
+    shoots.report("a", SUCCEEDED | {"type": "Migrate", "state": "Processing"})
+    shoots.report("rotating", SUCCEEDED, credentials={"rotation": {"serviceAccountKey": {"phase": "Prepared"}}})
+    with _background(shoots, *evacuate, "--yes") as resumed:
+        assert resumed.stderr is not None
+        while "a: Migrate Processing" not in resumed.stderr.readline():
+            pass
+        assert on("b", shoots.seed)
+        for name in ("a", "b", "rotating"):
+            arrives(name, "Succeeded")
+        assert "3 Shoots: 3 moved" in _end(resumed, 0)
+    assert f"Seed {shoots.seed} has no Shoots" in shoots.done(*evacuate)
+
+
+def _background(shoots: Shoots, *arguments: str) -> "subprocess.Popen[str]":
+    command = [*PROGRAM, *arguments, "-n", shoots.place.namespace]
+    return subprocess.Popen(command, env=_environment(shoots), stderr=subprocess.PIPE, text=True)
+
+
+def _end(process: "subprocess.Popen[str]", code: int) -> str:
+    """The rest of what it prints."""
+    _, printed = process.communicate(timeout=120)
+    assert process.returncode == code, printed
+    return printed
+
+
 def test_a_deletion_has_to_be_confirmed(shoots: Shoots) -> None:
     shoots.make("s", SUCCEEDED)
     shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
@@ -298,8 +356,7 @@ def test_a_deletion_ends_with_the_shoot(shoots: Shoots) -> None:
     shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
     shoots.done("delete", "s", "--yes")
     shoots.report("s", {"type": "Delete", "state": "Processing", "progress": 10, "description": "Deleting etcd"})
-    command = [*PROGRAM, "wait", "s", "-n", shoots.place.namespace, "--timeout", "5m"]
-    with subprocess.Popen(command, env=_environment(shoots), stderr=subprocess.PIPE, text=True) as waiting:
+    with _background(shoots, "wait", "s", "--timeout", "5m") as waiting:
         assert waiting.stderr is not None
         assert "Delete Processing, 10 %: Deleting etcd" in waiting.stderr.readline()
         shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": None}})

@@ -53,6 +53,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kubectl annotate {NAMESPACES} {Key} {SKIP_STALE_CHECK}=true": [
         f"kubectl annotate namespace garden-dev --overwrite {keys.SKIP_STALE_CHECK}=true"
     ],
+    "kubectl annotate {SEEDS} {key} {CORDONED}=true": [f"kubectl annotate seed thing --overwrite {keys.CORDONED}=true"],
     "kubectl annotate {SHOOTS} {key} {CONFIRM_DELETION}=true": [f"{_SHOOT} {keys.CONFIRM_DELETION}=true"],
     "kubectl annotate {SHOOTS} {key} {OPERATION}={operation}": [f"{_SHOOT} {_OPERATION}=maintain"],
     "kubectl annotate {SHOOTS} {key} {SHOOT_EXPIRATION}-": [f"{_SHOOT} {keys.SHOOT_EXPIRATION}-"],

@@ -1,4 +1,5 @@
-"""A Shoot moves between two Seeds, with real programs on both sides: its data, its keys and its state come along.
+"""A Shoot with workers moves between two Seeds, with real programs on both sides: its data, its keys and its state come
+along, and its Nodes and their pods stay.
 
 A garden, two seeds, each with its gardenlet and its local provider, as `devcluster up` starts them; their providers
 share a directory for buckets. One Shoot goes through all of it, in the order of the tests.
@@ -15,17 +16,18 @@ from devcluster.__main__ import main
 from devcluster.audit import Call
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
-from gardener.api.extensions import CLUSTERS, NETWORKS
+from gardener.api.extensions import CLUSTERS, NETWORKS, WORKERS
 from gardener.api.garden import BACKUP_ENTRIES, SHOOT_STATES, SHOOTS
+from gardener.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from gardener.garden.shoot_states import names_of_parts
-from gardener.keys import TIMESTAMP
+from gardener.keys import OPERATION, TIMESTAMP
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow
+from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, TECHNICAL_ID, WITH_POOL, Meadow
 from kube.clock import format_time, utc_now
 from kube.errors import AlreadyExists
-from kube.objects import Object, metadata, spec
+from kube.objects import Object, annotations, finalizers, key, metadata, spec
 from kube.paths import at
-from kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, SECRETS
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-moves")]
 
@@ -44,7 +46,7 @@ class Move(Meadow):
     def __init__(self, garden: Cluster, seeds: dict[str, Cluster]) -> None:
         super().__init__(garden, seeds[SEED])
         self.seeds, self.data = seeds, dict[str, Object]()
-        made = {**SHOOT, "spec": {**spec(SHOOT), "seedName": SEED}}
+        made = {**WITH_POOL, "spec": {**spec(WITH_POOL), "seedName": SEED}}
         self.garden.api.create(SHOOTS.path(namespace=NAMESPACE), made)
 
     def to(self, name: str) -> Object:
@@ -58,8 +60,15 @@ class Move(Meadow):
 
     def keys(self) -> dict[str, Object]:
         """What moves along, with its data."""
-        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=persist%3Dtrue"
+        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager,persist%3Dtrue"
         return {metadata(each)["name"]: each["data"] for each in self.seed.api.get(path)["items"]}
+
+    def running(self) -> dict[str, str]:
+        """Uids of Nodes and of pods of CoreDNS, by name."""
+        cluster = self.cluster()
+        pods = f"{PODS.path(namespace='kube-system')}?labelSelector=k8s-app%3Dkube-dns"
+        found = [each for path in (NODES.path(), pods) for each in cluster.get(path)["items"]]
+        return {metadata(each)["name"]: metadata(each)["uid"] for each in found}
 
     def left(self, name: str) -> list[object]:
         """What a Seed still has of it."""
@@ -91,6 +100,32 @@ def test_it_comes_up_and_is_used(move: Move) -> None:
     cluster.create(SECRETS.path(namespace="default"), secret)
     move.data.update(move.keys())
     assert "ca" in move.data
+
+
+def has_machines(move: Move) -> None:
+    """Objects as a provider with real machines makes them; the local one simulates Nodes."""
+    name, labels_ = "md", {"name": "md"}
+    template = {"metadata": {"labels": labels_}, "spec": {"class": {"kind": "MachineClass", "name": "c"}}}
+    selected = {"replicas": 1, "selector": {"matchLabels": labels_}, "template": template}
+    owner = {**MACHINE_DEPLOYMENTS.type_meta, "name": name, "uid": "1"}
+    held: Object = {"labels": labels_, "finalizers": ["machine.sapcloud.io/machine-controller"]}
+    for resource, meta, wanted in (
+        (MACHINE_DEPLOYMENTS, held, selected),
+        (MACHINE_SETS, {**held, "ownerReferences": [owner]}, selected),
+        (MACHINES, held, {"class": template["spec"]["class"], "providerID": "local:///m"}),
+    ):
+        obj = {**resource.type_meta, "metadata": {"name": name, **meta}, "spec": wanted}
+        move.seed.api.create(resource.path(namespace=TECHNICAL_ID), obj)
+
+
+def check_machines(move: Move) -> None:
+    """They were saved before anything was deleted, and the controller has started after they were there again."""
+    for resource in (MACHINE_SETS, MACHINES):
+        (found,) = move.seed.api.get(resource.path(namespace=TECHNICAL_ID))["items"]
+        assert (key(found).name, finalizers(found)) == ("md", [])
+    worker = move.seed.api.get(WORKERS.path(namespace=TECHNICAL_ID, name=NAME))
+    assert "state" not in worker["status"]
+    assert move.replicas()["machine-controller-manager"] == 1
 
 
 def check_data(move: Move) -> None:
@@ -163,6 +198,9 @@ def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
     """With a state of 2 MB, which is in more than one object, in place of one that would not leave room for it."""
     was_saved_when_it_was_larger(move)
     has_large_states(move, LARGE, of="local")
+    has_machines(move)
+    running = move.running()
+    assert len(running) == 4
     with closing(move.garden.audit()) as audit:
         since = audit.mark()
         shoot = move.to(OTHER)
@@ -176,6 +214,8 @@ def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
     assert by(entry) == [SEED, OTHER]
     assert move.left(SEED) == []
     check_data(move)
+    check_machines(move)
+    assert move.running() == running
     entries = move.garden.api.get(BACKUP_ENTRIES.path(namespace=NAMESPACE))["items"]
     assert [(spec(each)["seedName"], each["status"]["seedName"]) for each in entries] == [(OTHER, OTHER)]
     states = [spec(each) for each in move.garden.api.get(SHOOT_STATES.path(namespace=NAMESPACE))["items"]]
@@ -183,6 +223,27 @@ def test_it_moves_and_only_one_gardenlet_writes_at_a_time(move: Move) -> None:
     assert {*move.data, *(f"large-{number}" for number in range(LARGE))} <= set(saved)
     assert not any(each.startswith("gone-") for each in saved)
     assert len(states) > 1
+
+
+def test_a_move_that_is_taken_back_changes_no_node_and_no_machine(move: Move) -> None:
+    """The source waits for an extension that does not exist, when others have released the Shoot already."""
+    has_large_states(move, 1, of="others")
+    held, machine = NETWORKS.path(namespace=TECHNICAL_ID, name="large-0"), MACHINES.path(namespace=TECHNICAL_ID)
+    running, machines = move.running(), move.seed.api.get(machine)["items"]
+    move.change({"spec": {"seedName": SEED}})
+    eventually(
+        lambda: annotations(move.seed.api.get(held)).get(OPERATION) == "migrate",
+        "the migration of extensions",
+        seconds=SECONDS,
+        state=move.explain,
+    )
+    move.change({"spec": {"seedName": OTHER}})
+    move.arrives(OTHER)
+    check_data(move)
+    assert move.running() == running
+    assert move.seed.api.get(machine)["items"] == machines
+    assert move.replicas()["machine-controller-manager"] == 1
+    move.seed.api.delete(held)
 
 
 def test_it_moves_back_asleep(move: Move) -> None:

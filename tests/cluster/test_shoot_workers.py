@@ -15,7 +15,18 @@ from gardener.api.garden import CONTROLLER_DEPLOYMENTS, CONTROLLER_INSTALLATIONS
 from gardener.api.kinds import MANAGED_RESOURCES, VERTICAL_POD_AUTOSCALERS
 from kit.chart_archives import raw_chart
 from kit.eventually import eventually
-from kit.meadow import NAME, NAMESPACE, PATH, SECONDS, SEED, SHOOT, TECHNICAL_ID, Meadow, garden_with_seed
+from kit.meadow import (
+    NAME,
+    NAMESPACE,
+    PATH,
+    POOL,
+    SECONDS,
+    SEED,
+    TECHNICAL_ID,
+    WITH_POOL,
+    Meadow,
+    garden_with_seed,
+)
 from kube.errors import ApiError, Unreachable
 from kube.objects import Object, annotations, condition, key, labels, mapping, metadata
 from kube.paths import at, mappings_at
@@ -26,29 +37,15 @@ from localprovider.runner.deployments import SIMULATED
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("shoot-workers")]
 
 PLAYED = ("cluster-autoscaler", "kube-scheduler", "machine-controller-manager")
-POOL: Object = {
-    "name": "pool",
-    "minimum": 2,
-    "maximum": 3,
-    "maxSurge": 1,
-    "maxUnavailable": 0,
-    "machine": {"type": "local", "image": {"name": "local", "version": "1.0.0"}},
-    "zones": ["a"],
-}
 
 
 class Field(Meadow):
     """A Meadow whose Shoot has a pool."""
 
     def sow(self) -> Object:
-        spec = {
-            **SHOOT["spec"],
-            "kubernetes": {**SHOOT["spec"]["kubernetes"], "verticalPodAutoscaler": {"enabled": True}},
-            "credentialsBindingName": "local",
-            "networking": {"type": "local", "services": "10.4.0.0/16", "pods": "10.3.0.0/16", "nodes": "10.250.0.0/16"},
-            "provider": {"type": "local", "workers": [POOL]},
-        }
-        return self.create({**SHOOT, "spec": spec})
+        wanted = WITH_POOL["spec"]
+        kubernetes = {**wanted["kubernetes"], "verticalPodAutoscaler": {"enabled": True}}
+        return self.create({**WITH_POOL, "spec": {**wanted, "kubernetes": kubernetes}})
 
     def change_pool(self, **fields: Any) -> None:
         (pool,) = self.shoot()["spec"]["provider"]["workers"]

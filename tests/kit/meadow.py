@@ -40,6 +40,24 @@ SHOOT: Object = {
         "maintenance": {"timeWindow": {"begin": "220000+0000", "end": "230000+0000"}},
     },
 }
+POOL: Object = {
+    "name": "pool",
+    "minimum": 2,
+    "maximum": 3,
+    "maxSurge": 1,
+    "maxUnavailable": 0,
+    "machine": {"type": "local", "image": {"name": "local", "version": "1.0.0"}},
+    "zones": ["a"],
+}
+WITH_POOL: Object = {
+    **SHOOT,
+    "spec": {
+        **SHOOT["spec"],
+        "credentialsBindingName": "local",
+        "networking": {"type": "local", "services": "10.4.0.0/16", "pods": "10.3.0.0/16", "nodes": "10.250.0.0/16"},
+        "provider": {"type": "local", "workers": [POOL]},
+    },
+}
 PATH = SHOOTS.path(namespace=NAMESPACE, name=NAME)
 SECONDS = 180.0
 

@@ -2,11 +2,9 @@
 
 import click
 
-from gardenapi.api import GardenApi
 from gardener.api.garden import SEEDS
-from kube.objects import Key, Object
-from kubectl.garden import obstacles
-from kubectl.garden.changing import Change, changing_shoots
+from kube.objects import Key
+from kubectl.garden.changing import Change, changing_shoots, move
 from kubectl.garden.selection import completed
 from kubectl.reader import Reader
 from kubectl.session import Session
@@ -20,13 +18,4 @@ async def command(session: Session, *, seed: str) -> Change:
     Requires the permission to update shoots/binding. A move can be reverted: move the Shoot back.
     """
     await Reader(session.source.client).demand(SEEDS, Key("", seed))
-
-    async def bind(garden: GardenApi, shoot: Object) -> None:
-        await garden.bind(shoot, seed)
-
-    return Change(
-        text=f"requested the move to Seed {seed}",
-        obstacle=obstacles.move(seed),
-        write=bind,
-        question=f"This interrupts the API server, and moves to Seed {seed},",
-    )
+    return move(seed)

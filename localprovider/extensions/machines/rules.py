@@ -4,6 +4,8 @@ Nodes whose machines differ from the pool's current settings are replaced, with 
 and no more than `maxUnavailable` missing meanwhile.
 """
 
+import base64
+import gzip
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +13,19 @@ from typing import Any
 
 import orjson
 
-from kube.objects import Object, annotations, condition, integer, key, labels, mapping, string_map, text, texts
+from kube.objects import (
+    Object,
+    annotations,
+    condition,
+    integer,
+    key,
+    labels,
+    mapping,
+    mappings,
+    string_map,
+    text,
+    texts,
+)
 from kube.paths import at
 from kube.resources import LEASES, NODES
 from localprocesses.components import NODE_ANNOTATION
@@ -125,6 +139,14 @@ def is_node_ready(node: Object) -> bool:
 
 
 # --- objects
+
+
+def saved_machines(state: Object) -> list[Object]:
+    """Return the MachineSets and Machines in the state of a Worker, which its Shoot has brought from another seed."""
+    packed = base64.b64decode(text(state.get("state")))
+    found = mapping(orjson.loads(gzip.decompress(packed))) if packed else {}
+    deployments = [mapping(each) for each in mapping(found.get("machineDeployments")).values()]
+    return [each for field in ("machineSets", "machines") for one in deployments for each in mappings(one.get(field))]
 
 
 def node(name: str, pool: Object, *, region: str, checksum: str) -> Object:

@@ -4,15 +4,19 @@ from collections.abc import Sequence
 
 import orjson
 
+from components.worker_roles import MACHINE_CONTROLLER_MANAGER
 from gardener.api.extensions import WORKERS
+from gardener.api.kinds import OF_MACHINES
 from kube.clock import format_micro_time, utc_now
 from kube.objects import Key, Object, annotations, key, labels, mapping, mappings, spec, text
-from kube.resources import LEASES, NODES, PODS, SECRETS
+from kube.paths import mapping_at
+from kube.resources import DEPLOYMENTS, LEASES, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form, Selection
 from kube.runtime.controller import ReconcileError
 from localprovider import shoots
 from localprovider.extensions.machines import rules
 
+_OF_SAVED = {each.kind: each for each in OF_MACHINES}
 _CHECKSUM = "checksum/data-script"
 """Annotation of the Secret that the agents of a pool read."""
 LOOK_SECONDS, LONGEST_SECONDS = 0.5, 120.0
@@ -49,6 +53,15 @@ async def make(seed: Client, worker: Object) -> Object:
         await _note(seed, worker, None)
     found = [each for pool in pools for each in rules.deployments(namespace, pool)]
     return {"machineDeployments": found, "machineDeploymentsLastUpdateTime": text(format_micro_time(utc_now()))}
+
+
+async def restore(seed: Client, worker: Object) -> None:
+    """Create the objects of machines again, as real providers do, and start their controller."""
+    for each in rules.saved_machines(mapping_at(worker, "status", "state")):
+        await seed.create_if_missing(_OF_SAVED[text(each["kind"])], each)
+    manager = Key(key(worker).namespace, MACHINE_CONTROLLER_MANAGER)
+    if not await shoots.is_asleep(seed, manager.namespace):
+        await seed.patch_if_exists(DEPLOYMENTS, manager, {"spec": {"replicas": 1}})
 
 
 async def remove(seed: Client, worker: Object) -> None:

@@ -105,10 +105,17 @@ def test_a_shoot_that_comes_back_to_its_seed_is_there_already(made: Made, last: 
     assert update(going, small, elsewhere, going, seedName="seed", purpose="testing").code == 422
 
 
+def rotating(phase: str) -> Object:
+    return {"credentials": {"rotation": {"certificateAuthorities": {"phase": phase}}}}
+
+
 @pytest.mark.parametrize(
     ("made", "last", "reported"),
     [
-        (submitted, operation("Reconcile"), "moving Shoots with workers between seeds is not supported; leave"),
+        (submitted, operation("Reconcile"), ""),
+        (submitted, operation("Reconcile") | rotating("Preparing"), "(certificateAuthorities: Preparing); wait until"),
+        (submitted, operation("Restore", "Error") | rotating("Completing"), ""),
+        (submitted, operation("Reconcile") | rotating("Prepared"), ""),
         (submitted, operation("Restore", "Error"), ""),
         (workerless, operation("Create", "Failed"), "a Shoot can't move before it has been created"),
         (workerless, operation("Create"), ""),

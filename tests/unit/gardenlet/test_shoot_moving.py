@@ -15,15 +15,29 @@ GOOD = ("GardenletReady", "SeedSystemComponentsHealthy")
 
 
 def shoot(
-    *, present: str = "a", wanted: str = "b", deleting: bool = False, asleep: bool = False, **status: Any
+    *,
+    present: str = "a",
+    wanted: str = "b",
+    deleting: bool = False,
+    asleep: bool = False,
+    asked: str = "reconcile",
+    **status: Any,
 ) -> Object:
-    meta = {"name": "s", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
+    meta = {
+        "name": "s",
+        "annotations": {"gardener.cloud/operation": asked},
+        **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}),
+    }
     spec = {"seedName": wanted, "hibernation": {"enabled": asleep}}
     return {"metadata": meta, "spec": spec, "status": {"seedName": present, **status}}
 
 
 def last(kind: str, state: str = "Succeeded") -> Object:
     return {"lastOperation": {"type": kind, "state": state}}
+
+
+def rotating(phase: str) -> Object:
+    return {"credentials": {"rotation": {"serviceAccountKey": {"phase": phase}}}}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +51,17 @@ def last(kind: str, state: str = "Succeeded") -> Object:
         (shoot(**last("Reconcile"), hibernated=True), "Reconcile"),
         (shoot(**last("Reconcile"), asleep=True, hibernated=True), "Migrate"),
         (shoot(**last("Migrate", "Aborted"), asleep=True), "Migrate"),
+        # A step of a rotation ends first; between the steps there is nothing to wait for.
+        (shoot(**last("Reconcile", "Error"), **rotating("Preparing")), "Reconcile"),
+        (shoot(**last("Reconcile", "Error"), **rotating("Completing")), "Reconcile"),
+        (shoot(**last("Reconcile"), asked="rotate-ca-start"), "Reconcile"),
+        (shoot(**last("Migrate", "Error"), asked="rotate-ca-start"), "Migrate"),
+        (shoot(**last("Reconcile"), **rotating("Prepared")), "Migrate"),
+        (shoot(**last("Reconcile"), **rotating("WaitingForWorkersRollout")), "Migrate"),
+        (shoot(**last("Reconcile"), **rotating("Preparing"), deleting=True), "Delete"),
+        (shoot(**last("Migrate", "Error"), **rotating("Preparing")), "Migrate"),
+        # What has failed moves all the same, for example off the Seed that makes it fail.
+        (shoot(**last("Reconcile", "Failed")), "Migrate"),
         # It goes on before it has arrived: only what was saved of it has its keys for sure.
         (shoot(**last("Restore", "Error"), asleep=True), "Migrate"),
         (shoot(**last("Restore"), asleep=True), "Reconcile"),
@@ -124,7 +149,7 @@ def test_which_seed_takes_it(found: Object | None, cause: str) -> None:
 
 
 REMOVES = {
-    *("managed-resources", "extensions-before", "api-server-gone", "extensions-after", "names"),
+    *("managed-resources", "machines-released", "extensions-before", "api-server-gone", "extensions-after", "names"),
     *("backup-entry", "etcd-gone", "namespace-goes", "cluster"),
 }
 
@@ -132,9 +157,12 @@ REMOVES = {
 @pytest.mark.parametrize(
     ("failing", "stay"),
     [
+        # Machines are saved when nothing changes them any more.
+        ("machine-controller-manager-gone", REMOVES),
         ("extensions-migrated", REMOVES),
         ("state", REMOVES),
         ("snapshot", {"backup-entry", "etcd-gone", "namespace-goes", "cluster"}),
+        ("machines-released", {"namespace-goes", "cluster"}),
         ("backup-entry-moved", {"etcd-gone", "namespace-goes", "cluster"}),
         ("names", {"etcd-gone", "namespace-goes", "cluster"}),
         ("namespace-gone", {"cluster"}),

@@ -18,6 +18,7 @@ from agent.gardenlet.common.shoot_states.rules.contents import (
     referenced,
     state,
     without_gone,
+    without_machines,
 )
 from agent.gardenlet.common.shoot_states.rules.parts import LONGEST, TooLarge, divided, together
 from agent.gardenlet.shoot.state.rules import due_in, is_savable
@@ -105,7 +106,8 @@ def test_what_is_saved() -> None:
 def test_machines_are_saved_by_deployment() -> None:
     deployment = extension("MachineDeployment", "md", replicas=1)
     owned: Object = {"metadata": {"name": "ms", "ownerReferences": [{"name": "md"}]}, "spec": {}}
-    machine: Object = {"metadata": {"name": "m", "labels": {"name": "md"}, "uid": "u"}, "status": {"node": "n"}}
+    meta: Object = {"name": "m", "labels": {"name": "md"}, "uid": "u", "finalizers": ["f"]}
+    machine: Object = {"metadata": meta, "status": {"node": "n"}}
     found = machines([deployment], [owned], [machine])
     assert found == {
         "md": {
@@ -204,6 +206,10 @@ def test_what_an_extension_object_gets_back() -> None:
         {"state": {"c": 1}, "resources": [reference]}, (data,)
     )
     assert left_for(whole, extension("ControlPlane", "c")) == Left({})
+    saved = {"gardener": [{"name": "machine-state", "type": "machine-state", "data": {"state": "s"}}]}
+    assert left_for(saved, extension("Worker", "w")) == Left({"state": {"state": "s"}})
+    assert left_for(saved, extension("Network", "w")) == left_for({}, extension("Worker", "w")) == Left({})
+    assert without_machines(saved)["gardener"] == []
     assert left_for({}, extension("Network", "c")) == Left({})
 
 

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from gardener import keys
+from gardener.garden.scheduling import Decision
 from kit.garden_objects import shoot
 from kube.objects import Object
 from kubectl.errors import UserError
 from kubectl.garden import obstacles, waiting
 from kubectl.garden.commands.rotate import operation_of
+from kubectl.garden.evacuation import step_of
 from kubectl.garden.obstacles import Kind
 from kubectl.garden.overview import state_of
 
@@ -138,6 +140,38 @@ def test_goals(goal: str, subject: Object | None, ends: bool | None, text: str) 
 def test_the_state_in_a_list(subject: Object, word: str, message: str) -> None:
     found = state_of(subject)
     assert (found.word, found.message) == (word, message)
+
+
+def moving(**fields: Any) -> Object:
+    found = made(**fields)
+    return {**found, "spec": {**found["spec"], "seedName": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("subject", "to", "problem", "has_begun"),
+    [
+        (made(), "b", "", False),
+        (made(state="Failed"), "b", "", False),
+        (made("Restore", "Error"), "b", "", False),
+        (made("Create", "Error"), "", "a Shoot can't move before it has been created", False),
+        (made(meta=DELETED), "", "it is being deleted", False),
+        # Its destination stays, and its operation ends there.
+        (moving(), "c", "", True),
+        (moving(kind="Migrate", state="Processing", meta=DELETED), "c", "", True),
+    ],
+)
+def test_what_happens_to_a_shoot_of_a_seed_that_is_evacuated(
+    subject: Object, to: str, problem: str, has_begun: bool
+) -> None:
+    found = step_of(subject, leaves="a", choose=lambda _: Decision(seed="b"))
+    assert (found.to, found.has_begun) == (to, has_begun)
+    assert found.problem.startswith(problem)
+    assert bool(found.problem) is bool(problem)
+
+
+def test_a_shoot_without_a_destination_stays() -> None:
+    found = step_of(made(), leaves="a", choose=lambda _: Decision(message="none fits"))
+    assert (found.to, found.problem) == ("", "none fits")
 
 
 def rotation(what: str, *, complete: bool = False, keep_nodes: bool = False, pools: tuple[str, ...] = ()) -> str:

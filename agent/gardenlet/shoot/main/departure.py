@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.gardenlet.common.shoot_states.saving import forget
-from agent.gardenlet.shoot.main import bastions, seed_objects
+from agent.gardenlet.shoot.main import bastions
 from agent.gardenlet.shoot.main.rules import moving
 from agent.gardenlet.shoot.main.tasks import migration
 from gardenapi.api import GardenApi
@@ -14,8 +14,7 @@ from gardener.api.garden import MANAGED_SEEDS
 from gardener.garden.shoots import is_settled, obstacle_to_move
 from gardener.network_policies import GARDEN_NAMESPACE
 from kube.errors import Forbidden, NotFound
-from kube.objects import Key, Object, key, text
-from kube.paths import at
+from kube.objects import Key, Object, key
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.presence import present
@@ -41,10 +40,8 @@ class Departures:
 
     async def problem(self, shoot: Object) -> str:
         """Obstacle to leaving now; empty if there is none."""
-        if problem := obstacle_to_move(shoot):
-            namespace = text(at(shoot, "status", "technicalID"))
-            if is_settled(shoot) or await seed_objects.living(self.seed.client, namespace):
-                return problem
+        if is_settled(shoot) and (problem := obstacle_to_move(shoot)):
+            return problem
         if await bastions.of(self.garden, shoot):
             return bastions.STILL_THERE
         for name in (moving.destination(shoot), self.seed_name):

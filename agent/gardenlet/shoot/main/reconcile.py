@@ -277,7 +277,9 @@ class Reconciler:
         if self.api.has_own_fields:
             fields["observedOperationSequence"] = at(shoot, "operation", "sequence")
         shoot = await self.statuses.write(shoot, fields)
-        return shoot if rotation.asked_of(shoot) is None else await self._without_operation(shoot)
+        # A rotation that is requested during a migration begins on the other Seed.
+        is_taken = kind != operations.MIGRATE and rotation.asked_of(shoot) is not None
+        return await self._without_operation(shoot) if is_taken else shoot
 
     async def _without_operation(self, shoot: Object) -> Object:
         """Remove the operation annotation: the status has the request from now on."""

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from agent.gardenlet.common.shoot_states.rules.parts import entries, of_entries
 from components.secrets import persisted
 from components.secrets.labels import GARDENLET, IDENTITY, NAME
+from gardener.api.extensions import WORKERS
 from kube.objects import Object, key, labels, mapping, mappings, metadata, spec, string_map, text
 
+_MACHINE_STATE = "machine-state"
+"""Name and type of the entry with the machines."""
+_OF_ADOPTABLE = ("annotations", "labels", "name", "namespace")
 _TIMES = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")
 
 
@@ -30,7 +34,7 @@ def state(
     """
     gardener = persisted.entries(secrets)
     if machines:
-        gardener.append({"name": "machine-state", "type": "machine-state", "data": _packed(machines)})
+        gardener.append({"name": _MACHINE_STATE, "type": _MACHINE_STATE, "data": _packed(machines)})
     found: Object = {"gardener": gardener, "extensions": [], "resources": []}
     for each in sorted(extensions, key=lambda each: (each["kind"], key(each))):
         if (entry := _extension(each)) is not None:
@@ -61,11 +65,17 @@ def machines(deployments: Sequence[Object], sets: Sequence[Object], all_machines
     return {
         key(each).name: {
             "replicas": spec(each).get("replicas", 0),
-            "machineSets": [_bare(found) for found in sets if _owner(found) == key(each).name],
-            "machines": [_bare(found) for found in all_machines if labels(found).get("name") == key(each).name],
+            "machineSets": [_adoptable(found) for found in sets if _owner(found) == key(each).name],
+            "machines": [_adoptable(found) for found in all_machines if labels(found).get("name") == key(each).name],
         }
         for each in deployments
     }
+
+
+def _adoptable(obj: Object) -> Object:
+    """Object of a machine as an extension creates it again: without status, owner and finalizers."""
+    meta = {name: value for name, value in metadata(obj).items() if name in _OF_ADOPTABLE}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": meta}
 
 
 def _owner(obj: Object) -> str:
@@ -107,6 +117,10 @@ def without_gone(saved: Object, living: Object) -> Object:
     """Saved `spec` with all keys, but only those extensions that have a state now."""
     there = {identity for identity, _ in entries(living)}
     return of_entries(each for each in entries(saved) if each[0][0] == "gardener" or each[0] in there)
+
+
+def without_machines(state: Object) -> Object:
+    return of_entries(each for each in entries(state) if each[1].get("type") != _MACHINE_STATE)
 
 
 def holds(state: Object, saved: Object) -> bool:
@@ -153,13 +167,26 @@ NOTHING = Left({})
 
 
 def left_for(state: Object, manifest: Object) -> Left:
-    """Find the state of the extension object `manifest` in the `spec` of a ShootState."""
-    name, purpose = key(manifest).name, text(spec(manifest).get("purpose"))
-    for each in mappings(state.get("extensions")):
-        if (each.get("kind"), text(each.get("name")), text(each.get("purpose"))) == (manifest["kind"], name, purpose):
-            status = {field: each[field] for field in ("state", "resources") if each.get(field)}
-            return Left(status, tuple(_referred(state, status)))
-    return NOTHING
+    """Find the state of the extension object `manifest` in the `spec` of a ShootState.
+
+    That of a Worker is the machines, in the form in which they are saved.
+    """
+    wanted = manifest["kind"], key(manifest).name, text(spec(manifest).get("purpose"))
+    of_extensions = mappings(state.get("extensions"))
+    found = next((each for each in of_extensions if _name_of(each) == wanted), {})
+    status = {field: found[field] for field in ("state", "resources") if found.get(field)}
+    if manifest["kind"] == WORKERS.kind and (packed := _machine_state(state)):
+        status["state"] = packed
+    return Left(status, tuple(_referred(state, status)))
+
+
+def _name_of(entry: Object) -> tuple[str, str, str]:
+    return text(entry.get("kind")), text(entry.get("name")), text(entry.get("purpose"))
+
+
+def _machine_state(state: Object) -> Object:
+    found = (each for each in mappings(state.get("gardener")) if each.get("type") == _MACHINE_STATE)
+    return mapping(next(found, {}).get("data"))
 
 
 def _referred(state: Object, status: Object) -> Iterator[Object]:

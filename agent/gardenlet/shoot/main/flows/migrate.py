@@ -8,8 +8,8 @@ from agent.gardenlet.flow.graph import Graph
 from agent.gardenlet.shoot.main.flows.components import tasks_of, unit_of
 from agent.gardenlet.shoot.main.flows.woken import woken
 from agent.gardenlet.shoot.main.operation import ShootOperation
-from agent.gardenlet.shoot.main.tasks import destruction, etcd, migration
-from components import kube_apiserver, kube_controller_manager
+from agent.gardenlet.shoot.main.tasks import destruction, etcd, machines, migration
+from components import kube_apiserver, kube_controller_manager, machine_controllers
 from components.resource_manager import shoot as resource_manager
 
 _TASKS = tasks_of(
@@ -17,10 +17,14 @@ _TASKS = tasks_of(
         *("namespace", "secrets", "service", "address", "etcd", "etcd-ready", "api-server", "api-server-ready"),
         *("resource-manager", "resource-manager-ready"),
     ),
+    unit_of(machine_controllers.AUTOSCALER).gone(["resource-manager-ready"]),
+    unit_of(machine_controllers.MANAGER).gone(["autoscaler-gone"]),
+    migration.MACHINES,
     migration.EXTENSIONS,
     migration.STATE,
     # --- objects in the cluster, which stay there
     migration.KEPT_OBJECTS,
+    machines.RELEASE,
     migration.OBJECTS_GO,
     # --- the control plane
     migration.EXTENSIONS_BEFORE,
@@ -35,7 +39,7 @@ _TASKS = tasks_of(
     etcd.UNIT.gone(
         ["backup-entry-moved", "controller-manager-gone", "resource-manager-gone", "extensions-after", "names"]
     ),
-    destruction.namespace_goes("namespace-goes", ["etcd-gone"]),
+    destruction.namespace_goes("namespace-goes", ["etcd-gone", "machines-released"]),
     migration.CLUSTER,
 )
 

@@ -6,7 +6,7 @@ from agent.gardenlet.shoot.main.flows import extensions, not_built
 from agent.gardenlet.shoot.main.flows.components import Entry, removes, stops, tasks_of
 from agent.gardenlet.shoot.main.rules.extensions import Stage
 from agent.gardenlet.shoot.main.skipping import asleep_or_no_waiting, no_clean_up, no_namespace, no_tunnels, workerless
-from agent.gardenlet.shoot.main.tasks import infrastructure, workers
+from agent.gardenlet.shoot.main.tasks import infrastructure, machines, workers
 from components import machine_controllers
 from components.registry import ON_NODES
 from components.results import NAMESPACE
@@ -30,6 +30,7 @@ AFTER_API_SERVER: list[Entry] = [
     ),
     workers.READY,
     stops(machine_controllers.MANAGER, after=["worker-ready"], reads=[NAMESPACE]),
+    machines.START,
     Task(
         "tunnel",
         "Waiting until the Kubernetes API server can connect to the Shoot workers",

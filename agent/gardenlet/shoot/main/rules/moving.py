@@ -6,8 +6,10 @@ and until then the last operation stays unchanged. A move that has begun can be 
 
 from enum import Enum
 
+from agent.gardenlet.shoot.main.rules.rotation import asked_of
 from agent.gardenlet.shoot.main.rules.status import is_hibernated
 from gardener import conditions, operations
+from gardener.garden.rotations import in_progress
 from gardener.garden.shoots import is_settled, is_to_move, last_operation, operation_of
 from gardener.health.checks.rule import outdated, required_condition
 from kube.objects import Object, is_deleting, key, mapping, spec, text
@@ -17,9 +19,10 @@ _REQUIRED = (conditions.GARDENLET_READY, conditions.SEED_SYSTEM_COMPONENTS_HEALT
 
 
 def operation_on(shoot: Object) -> str:
-    """Type of the operation. A Shoot that is being hibernated or woken finishes that on its Seed before it moves."""
+    """Type of the operation. A hibernation, a wake-up or a step of a rotation is completed before the Shoot moves."""
     kind = operation_of(shoot)
     is_between = is_hibernated(shoot) != (at(shoot, "status", "hibernated") is True)
+    is_between |= bool(in_progress(shoot)) or asked_of(shoot) is not None
     return operations.RECONCILE if kind == operations.MIGRATE and is_between and is_settled(shoot) else kind
 
 

@@ -3,7 +3,7 @@
 from components.registry import images_of_workers
 from config.gardenlet.schema import KUBERNETES_PROGRAMS, GardenletConfiguration
 from gardener.garden.shoots import workers
-from gardener.operations import DELETE, MIGRATE, RESTORE
+from gardener.operations import DELETE, MIGRATE
 from kube.objects import Object, spec
 
 
@@ -18,8 +18,6 @@ def unsupported(config: GardenletConfiguration, shoot: Object, kind: str) -> str
                 "images.kubernetes is not set in the configuration of the gardenlet; set it, or all images of "
                 "images.programs"
             )
-    if workers(spec(shoot)) and kind == RESTORE:
-        return "moving Shoots with workers between seeds is not supported; set spec.seedName to the previous Seed"
     if workers(spec(shoot)) and kind not in {DELETE, MIGRATE}:
         missing = [each for each in images_of_workers(config.omit.shoots) if not config.images.workers.get(each)]
         if missing:

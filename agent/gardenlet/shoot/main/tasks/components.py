@@ -32,8 +32,9 @@ async def deploy(operation: ShootOperation, component: Component) -> None:
 
 
 async def write(operation: ShootOperation, component: Component, objects: list[Object]) -> None:
-    """Write the objects; those scaled down later keep their replicas until then. Raises ReconcileError, KubeError."""
-    if component.is_put_to_sleep_later and operation.is_asleep:
+    """Write the objects; those scaled later keep their replicas until then. Raises ReconcileError, KubeError."""
+    is_stopped_later = component.is_put_to_sleep_later and operation.is_asleep
+    if is_stopped_later or (component.is_started_after_restoration and operation.is_restored):
         live = await operation.seed.client.find(DEPLOYMENTS, Key(operation.technical_id, component.name))
         for each in objects:
             if each["kind"] == DEPLOYMENTS.kind:

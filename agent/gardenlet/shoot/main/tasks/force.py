@@ -18,13 +18,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from gardener import keys
 from gardener.api.druid import ETCDS
 from gardener.api.extensions import ALL_EXTENSIONS
-from gardener.api.kinds import (
-    MACHINE_CLASSES,
-    MACHINE_DEPLOYMENTS,
-    MACHINE_SETS,
-    MACHINES,
-    MANAGED_RESOURCES,
-)
+from gardener.api.kinds import MANAGED_RESOURCES, OF_MACHINES
 from gardener.extension_contract import timestamp
 from kube.apply.application import for_each
 from kube.errors import Conflict, KindNotServed, NotFound
@@ -48,7 +42,6 @@ from kube.runtime.waiting import NotInTimeError, Waiting
 from process.clusters import Cluster
 
 _OF_SHOOT = [each for each in ALL_EXTENSIONS if each.namespaced]
-_MACHINES = (MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, MACHINE_CLASSES)
 _WORKLOADS = (CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS, PODS)
 _OTHERS = (INGRESSES, SERVICES, VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
 _MOST_REMEMBERED = 50
@@ -116,7 +109,7 @@ def _seconds(removal: Removal, resource: Resource) -> float:
 async def delete_machines(removal: Removal) -> None:
     """Delete objects of machines after their manager: extensions have removed them or never will."""
     await removal.seed.client.delete_if_exists(DEPLOYMENTS, Key(removal.technical_id, "machine-controller-manager"))
-    for resource in _MACHINES:
+    for resource in OF_MACHINES:
         await _remove(removal, resource, seconds=0.0)
 
 

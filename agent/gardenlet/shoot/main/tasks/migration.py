@@ -9,7 +9,7 @@ from datetime import datetime
 
 from agent.gardenlet.common.extension_objects import kinds
 from agent.gardenlet.common.extension_objects.kinds import Kind
-from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone
+from agent.gardenlet.common.shoot_states.rules.contents import holds, merged, without_gone, without_machines
 from agent.gardenlet.common.shoot_states.rules.parts import TooLarge, divided, together
 from agent.gardenlet.common.shoot_states.saving import Saved, demand_all_keys, living, save, saved
 from agent.gardenlet.flow.graph import ONCE, Task
@@ -19,6 +19,7 @@ from agent.gardenlet.shoot.main import cluster_objects
 from agent.gardenlet.shoot.main.operation import ShootOperation
 from agent.gardenlet.shoot.main.rules.extensions import Stage, wanted
 from agent.gardenlet.shoot.main.rules.moving import Progress, destination
+from agent.gardenlet.shoot.main.skipping import workerless
 from agent.gardenlet.shoot.main.tasks import destruction, requests, snapshots
 from agent.gardenlet.shoot.main.tasks.foundation import had_keys
 from components import shoot_backup_entry
@@ -154,6 +155,8 @@ async def _to_save(seed: Cluster, garden: Client, shoot: Object) -> tuple[Saved,
             )
         return before, before.specs
     found = await living(seed, shoot, before)
+    if annotations(place).get(keys.SHOOT_LEAVING) == Progress.OBJECTS.value:
+        found = without_machines(found)  # they were saved, and are deleted one by one
     demand_all_keys(name, before, found, namespace=namespace)
     kept = without_gone(before.whole, found) if is_settled(shoot) else before.whole
     return before, divided(merged(kept, found), before.specs)
@@ -275,11 +278,19 @@ async def forget(operation: ShootOperation) -> None:
 
 # --- tasks
 
+MACHINES = Task(
+    "machines-saved",
+    "Persisting machines in garden cluster",
+    persist,
+    after=["machine-controller-manager-gone"],
+    unless=workerless,
+)
+"""If the move is taken back, the extension of the Worker may read them as if they came from another Seed."""
 EXTENSIONS = Task(
     "extensions-migrated",
     "Migrating extension resources, and waiting until they have been migrated",
     migrate_extensions,
-    after=["resource-manager-ready"],
+    after=["resource-manager-ready", "machines-saved"],
     retry=ONCE,
 )
 STATE = Task("state", "Persisting ShootState in garden cluster", persist, after=["extensions-migrated"])

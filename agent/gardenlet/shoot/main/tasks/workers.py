@@ -33,7 +33,7 @@ from components.worker_pools.pools import (
     pools_of,
 )
 from gardener.api.kinds import MANAGED_RESOURCES
-from kube.objects import Key, Object, annotations, key, labels, spec, text
+from kube.objects import Key, Object, annotations, key, labels, spec, text, uid
 from kube.paths import at
 from kube.resources import NODES, PODS, SECRETS
 from kube.runtime.client import Form, Selection
@@ -243,6 +243,17 @@ async def demand_tunnel(operation: ShootOperation) -> None:
         await cluster.client.request("GET", f"{path}/log", params={"tailLines": "1"})
 
 
+async def wait_for_machines(operation: ShootOperation) -> None:
+    """Wait for the Worker; then remove the saved machines of a restoration from its status, since they get outdated.
+
+    Raises: ExtensionError, KubeError.
+    """
+    live = await requests.wait_for_one(operation, WORKER)
+    if operation.is_restored and at(live, "status", "state") is not None:
+        body = {"metadata": {"uid": uid(live)}, "status": {"state": None}}
+        await operation.seed.client.patch(WORKER.kind.resource, key(live), body, subresource="status")
+
+
 # --- units of machines
 
 WORKER = Requests(
@@ -275,7 +286,7 @@ MACHINES = Unit(
 READY = Task(
     "worker-ready",
     "Waiting until shoot worker nodes have been reconciled",
-    partial(requests.wait, requests=WORKER),
+    wait_for_machines,
     after=["worker", "machine-deployments", "node-agents"],
     unless=any_of(workerless, no_waiting),
     retry=ONCE,
