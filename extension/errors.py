@@ -4,7 +4,9 @@ from kube.runtime.controller import ReconcileError
 
 
 class Pending(ReconcileError):
-    """The operation has to wait for something: its method is called again, and no worker is occupied meanwhile.
+    """The operation has to wait: its method is called again, and no worker is occupied meanwhile.
+
+    The reason becomes the description of `status.lastOperation`.
 
     Attributes:
         seconds: until the next call; None: until the object changes.

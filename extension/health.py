@@ -11,8 +11,9 @@ from datetime import datetime
 from extension.actuators import Actuator
 from extension.rules import has_health
 from gardener.api.kinds import MANAGED_RESOURCES
-from gardener.conditions import not_checked
+from gardener.conditions import IN_PROGRESS, not_checked
 from gardener.managed_resource.care import problem_of
+from kube.clock import utc_now
 from kube.conditions import Condition, conditions_of, with_conditions
 from kube.errors import KubeError
 from kube.objects import Key, Object, text
@@ -20,6 +21,8 @@ from kube.runtime.cache import Store
 from kube.runtime.client import Client
 from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
+
+_ANY_TIME = float("inf")
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -60,11 +63,12 @@ class HealthReconciler:
         await self._statuses.update_if_exists(obj, with_found)
 
 
-async def health_in_shoot(seed: Client, name: Key, type_: str, *, now: datetime) -> Condition:
+async def health_in_shoot(seed: Client, name: Key, type_: str) -> Condition:
     """Return a condition of the objects that `objects.deploy_into_shoot` has deployed under this name."""
-    managed_resource = await seed.find(MANAGED_RESOURCES, name)
+    managed_resource, now = await seed.find(MANAGED_RESOURCES, name), utc_now()
     if managed_resource is None:
         return Condition(type_, "False", "ManagedResourceMissing", f"ManagedResource {name} does not exist.")
-    if problem := problem_of(managed_resource, progressing_threshold=None, now=now):
-        return Condition(type_, "False", problem.reason, problem.message)
+    for status, threshold in (("False", _ANY_TIME), (IN_PROGRESS, None)):
+        if problem := problem_of(managed_resource, progressing_threshold=threshold, now=now):
+            return Condition(type_, status, problem.reason, problem.message)
     return Condition(type_, "True", "ManagedResourceHealthy", f"All objects of ManagedResource {name} are healthy.")

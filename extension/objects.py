@@ -4,6 +4,7 @@ Each function writes only differences, and accepts that an object is already del
 """
 
 import base64
+import contextlib
 from collections.abc import Mapping
 
 import yaml
@@ -52,10 +53,18 @@ async def deploy_into_shoot(client: Client, name: Key, *objects: Object) -> None
     written = yaml.safe_dump_all(objects)
     stored = {"objects.yaml": base64.b64encode(written.encode()).decode()}
     await put(client, SECRETS, name, {"data": stored})
-    await put(client, MANAGED_RESOURCES, name, {"spec": {"secretRefs": [{"name": name.name}]}})
+    # A migration that did not complete may have set the other field.
+    await put(client, MANAGED_RESOURCES, name, {"spec": {"secretRefs": [{"name": name.name}], "keepObjects": False}})
 
 
 async def delete_from_shoot(client: Client, name: Key) -> None:
     """Delete the ManagedResource of this name; the resource manager deletes its objects."""
     await delete(client, MANAGED_RESOURCES, name)
     await delete(client, SECRETS, name)
+
+
+async def leave_in_shoot(client: Client, name: Key) -> None:
+    """Delete the ManagedResource of this name, but none of its objects: for a migration."""
+    with contextlib.suppress(KindNotServed):
+        await client.patch_if_exists(MANAGED_RESOURCES, name, {"spec": {"keepObjects": True}})
+    await delete_from_shoot(client, name)

@@ -90,10 +90,11 @@ class Reconciler:
         try:
             fields = await actuator.act(operation, obj, waited=waited)
         except Pending as pending:
-            if pending.longest is None or waited < pending.longest:
-                return Done() if pending.seconds is None else RequeueAfter(pending.seconds)
-            await self._fail(obj, operation, pending)
-            raise
+            if pending.longest is not None and waited >= pending.longest:
+                await self._fail(obj, operation, pending)
+                raise
+            await self._report_wait(obj, operation, str(pending))
+            return Done() if pending.seconds is None else RequeueAfter(pending.seconds)
         except Exception as error:
             if is_conflict(error):
                 raise
@@ -134,6 +135,11 @@ class Reconciler:
             and (last.get("type"), last.get("state")) == (operation, operations.PROCESSING)
             and keys.OPERATION not in annotations(obj)
         )
+
+    async def _report_wait(self, obj: Object, operation: str, reason: str) -> None:
+        last = last_operation(obj)
+        waiting = self._operation(obj, operation, operations.PROCESSING, integer(last.get("progress")), reason)
+        await self._write(obj, operations.following(last, waiting), {})
 
     async def _fail(self, obj: Object, operation: str, error: Exception) -> None:
         self._waits.pop(key(obj), None)

@@ -74,9 +74,9 @@ class Local(actuators.Actuator):
         try:
             simulation = simulation_of(obj)
             if simulation.is_stuck:
-                raise Pending("simulated", seconds=None)
+                raise Pending("simulation: stuck", seconds=None)
             if waited < simulation.delay:
-                raise Pending("simulated", seconds=simulation.delay - waited)
+                raise Pending("simulation: delayed", seconds=simulation.delay - waited)
             failures = self._failures.get(uid(obj), 0)
             if simulation.fails(failures):
                 self._failures[uid(obj)] = failures + 1

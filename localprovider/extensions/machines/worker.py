@@ -41,7 +41,7 @@ async def make(seed: Client, worker: Object) -> Object:
             ready = [await _have(shoot, worker, pool, nodes, size=sizes.get(text(pool.get("name")))) for pool in pools]
             if not all(ready):
                 late = text(pools[ready.index(False)].get("name"))
-                reason = f"not all Nodes of worker pool {late} have become ready in time"
+                reason = f"not all Nodes of worker pool {late} are ready"
                 raise Pending(reason, seconds=_LOOK_SECONDS, longest=_LONGEST_SECONDS)
     if is_noted:
         await _note(seed, worker, None)
