@@ -13,9 +13,12 @@ from process.configuration.blocks import (
     Server,
 )
 from process.configuration.checks import at_least, lasts_at_least, longer_than_zero
+from process.configuration.component import Component
 from process.configuration.fields import Duration, setting
+from process.configuration.overrides import ClusterConnection
 
-API_VERSION, KIND = "extension.config.gardener.cloud/v1alpha1", "ExtensionConfiguration"
+SEED = "seed"
+"""Name of the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +52,15 @@ class ExtensionConfiguration(ElectingConfiguration, _Connections):
         default_factory=partial(Server, health_probes=HTTPServer(port=8081), metrics=HTTPServer(port=8080))
     )
     controllers: Annotated[Controllers, setting("Controllers of the extension.")] = Controllers()
+
+
+def component(name: str) -> Component[ExtensionConfiguration]:
+    """Return the component of an extension with this name."""
+    return Component(
+        name=name,
+        metrics_prefix="gardener_extension",
+        api_version="extension.config.gardener.cloud/v1alpha1",
+        kind="ExtensionConfiguration",
+        clusters=(ClusterConnection(name=SEED, attribute="seed_client_connection", variable="KUBECONFIG"),),
+        configuration=lambda: ExtensionConfiguration,
+    )

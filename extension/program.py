@@ -8,18 +8,14 @@ from typing import Never
 
 from extension import heartbeat
 from extension.actuators import Actuator
-from extension.configuration import API_VERSION, KIND, ExtensionConfiguration
+from extension.configuration import SEED, ExtensionConfiguration, component
 from extension.controller import checks_health, declare, declare_health
 from kube.runtime.client import Client
 from kube.runtime.loop import ControlLoop
 from process import program
 from process.composition import Composition, Parts
-from process.configuration.component import Component
-from process.configuration.overrides import ClusterConnection
 from process.controllers import Controllers
 from process.lifetime import begin
-
-_SEED = "seed"
 
 
 def run(name: str, actuators: Sequence[Callable[[Client], Actuator]], *, version: str = "v0.0.0") -> Never:
@@ -31,20 +27,15 @@ def run(name: str, actuators: Sequence[Callable[[Client], Actuator]], *, version
         version: version of the extension.
     """
     begin()
-    component = Component(
-        name=name,
-        metrics_prefix="gardener_extension",
-        api_version=API_VERSION,
-        kind=KIND,
-        clusters=(ClusterConnection(name=_SEED, attribute="seed_client_connection", variable="KUBECONFIG"),),
-        configuration=lambda: ExtensionConfiguration,
-    )
 
     def compose(base: Composition[ExtensionConfiguration]) -> Parts:
         return _parts(name, actuators, base)
 
     started = program.Program(
-        name=name, summary="Runs an extension of Gardener in a seed.", component=component, compose=lambda: compose
+        name=name,
+        summary="Runs an extension of Gardener in a seed.",
+        component=component(name),
+        compose=lambda: compose,
     )
     program.run((started,), version=version)
 
@@ -52,7 +43,7 @@ def run(name: str, actuators: Sequence[Callable[[Client], Actuator]], *, version
 def _parts(
     name: str, actuators: Sequence[Callable[[Client], Actuator]], base: Composition[ExtensionConfiguration]
 ) -> Parts:
-    config, seed = base.config, base.clusters[_SEED]
+    config, seed = base.config, base.clusters[SEED]
     settings, namespace = config.controllers, config.leader_election.resource_namespace
 
     async def control_loops() -> Sequence[ControlLoop]:
@@ -67,4 +58,4 @@ def _parts(
             heartbeat.declare(seed, namespace=namespace, holder=name, seconds=round(settings.heartbeat_period)),
         ]
 
-    return Parts(work=[Controllers(base.clusters, config=config, kinds_of=(_SEED,), compose=control_loops)])
+    return Parts(work=[Controllers(base.clusters, config=config, kinds_of=(SEED,), compose=control_loops)])
