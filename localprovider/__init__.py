@@ -1,6 +1,6 @@
 """Provider of Shoots on one computer, for laptops and tests: `python -m localprovider --config FILE`.
 
-extensions/   extension controllers of the type `local`, for all kinds: one reconciler and a table of kinds
+extensions/   extension controllers of the type `local`: one class per kind
 runner/       local processes for objects of Shoots in the seed
 seeds/        Shoots in which a gardenlet runs
 shoots        connections to the cluster of a Shoot

@@ -14,6 +14,7 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -31,6 +32,20 @@ _CONFIG_OF_CHART = "application/vnd.cncf.helm.config.v1+json"
 _CONTENT_OF_CHART = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _CHART_OF_GARDENLET = CHART_OF_GARDENLET.relative_to(PROJECT)
 _BILL_TOOL = PROJECT / "build" / "sbom" / "bin" / "cyclonedx-py"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Packages with a wheel of their own. Attributes: page: its documentation; settings: its `pyproject.toml`."""
+
+    packages: tuple[str, ...]
+    page: str
+    settings: str
+
+
+CONTROLLER_KIT = Library(("kube", "process"), "docs/controller-kit.md", "release/library/pyproject.toml")
+EXTENSION_KIT = Library(("extension", "gardener"), "docs/extension-kit.md", "release/extension_library/pyproject.toml")
+LIBRARIES = (CONTROLLER_KIT, EXTENSION_KIT)
 
 
 class ReleaseError(Exception):
@@ -90,7 +105,8 @@ def run(options: argparse.Namespace) -> None:
         source = Path(scratch) / "source"
         _check_out(source)
         python_packages(source, output)
-        library(source, output)
+        for each in LIBRARIES:
+            library(each, source, output)
         _say("building the site of the documentation")
         with tarfile.open(output / f"documentation-{release.tag}.tar.gz", "w:gz") as tar:
             site.write(source, source / "site", version=release.tag)
@@ -191,13 +207,13 @@ def python_packages(source: Path, output: Path) -> None:
                 archive.extract(name, source)
 
 
-def library(source: Path, output: Path) -> None:
-    """Build the wheel of `kube` and `process`, for other programs."""
-    _say("building the wheel of the library")
+def library(made: Library, source: Path, output: Path) -> None:
+    """Build the wheel of a library, for other programs."""
+    _say(f"building the wheel of {', '.join(made.packages)}")
     with tempfile.TemporaryDirectory() as copy:
-        for package in ("kube", "process"):
+        for package in made.packages:
             shutil.copytree(source / package, Path(copy, package))
-        for file in ("LICENSE", "docs/controller-kit.md", "release/library/pyproject.toml"):
+        for file in ("LICENSE", made.page, made.settings):
             shutil.copy(source / file, copy)
         _build(Path(copy), output, "wheel")
 

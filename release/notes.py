@@ -16,6 +16,7 @@ _KINDS = {  # the first matching pattern counts
     r"kubectl-plugins-.*\.tar\.gz": "the plugins of kubectl for krew",
     r".*\.yaml": "a manifest for krew",
     r"kubectl-.*": "a plugin of kubectl, one file with Python in it",
+    r"gardener_extension_kit-.*\.whl": "the library for extensions of your own",
     r"gardener_.*\.whl": "all programs as a Python package",
     r"kubernetes_controller_kit-.*\.whl": "the library that they are built on, for controllers of your own",
     r"documentation-.*\.tar\.gz": "the documentation as a site",

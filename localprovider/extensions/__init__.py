@@ -1,7 +1,6 @@
-"""Extension controllers of the type `local`.
+"""Extension controllers of the type `local`, built on the library `extension`.
 
-actuators   actions for each kind: a table
+actuators   one class per kind
 simulation  faults that an object requests, for testing its clients
-reconcile   the contract, for all kinds
 state       local state
 """

@@ -1,20 +1,18 @@
-"""Actions for each kind of extension object: a table of functions.
+"""Actions for each kind of extension object: one class per kind.
 
 Each is idempotent: it writes only differences, and accepts that an object is already deleted. Its result becomes part
-of the status.
+of the status. Objects can request faults, see `simulation`.
 """
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-import yaml
-
+from extension import actuators
+from extension.errors import CodedError, Pending
+from extension.objects import delete, delete_from_shoot, deploy_into_shoot, put
+from extension.rules import SHOOT_CLASS, class_of
 from gardener import operations
-from gardener.api import extensions
-from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.extension_contract import last_operation
-from kube.errors import KindNotServed, NotFound
 from kube.objects import (
     Key,
     Object,
@@ -37,11 +35,13 @@ from kube.resources import (
     NAMESPACES,
     RBAC_GROUP,
     SECRETS,
-    Resource,
 )
 from kube.runtime.client import Client
+from kube.runtime.controller import ReconcileError
+from localprocesses.confined import OutsideError
 from localprovider import shoots
 from localprovider.extensions.machines import worker
+from localprovider.extensions.simulation import simulation_of
 from localprovider.extensions.state import State
 
 GARDEN = "garden"
@@ -58,52 +58,52 @@ _ETCD_WITH_BACKUPS = "etcd-main"
 _LOOPBACK = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """Clients and state for actuators; `client` is that of the seed."""
+class Local(actuators.Actuator):
+    """Actions with the faults that an object requests."""
 
-    client: Client
-    state: State
+    type, finalizer = "local", "extensions.gardener.cloud/local"
+    classes = frozenset({"shoot", "seed", "garden"})
 
+    def __init__(self, seed: Client, state: State) -> None:
+        super().__init__(seed)
+        self.state = state
+        self._failures: dict[str, int] = {}
+        """Number of simulated failures of objects, by uid."""
 
-async def _nothing(_world: World, _obj: Object) -> Object:
-    return {}
-
-
-async def _forget_nothing(_world: World, _obj: Object) -> None:
-    pass
-
-
-Make = Callable[[World, Object], Awaitable[Object]]
-"""Return fields of the status."""
-Remove = Callable[[World, Object], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actuator:
-    """Actions for a kind.
-
-    Attributes:
-        make: for reconcile and restore; migrate leaves everything as it is.
-    """
-
-    resource: Resource
-    make: Make = _nothing
-    remove: Remove = _forget_nothing
+    async def act(self, operation: str, obj: Object, *, waited: float) -> Object:
+        try:
+            simulation = simulation_of(obj)
+            if simulation.is_stuck:
+                raise Pending("simulation: stuck", seconds=None)
+            if waited < simulation.delay:
+                raise Pending("simulation: delayed", seconds=simulation.delay - waited)
+            failures = self._failures.get(uid(obj), 0)
+            if simulation.fails(failures):
+                self._failures[uid(obj)] = failures + 1
+                raise CodedError(simulation.error, *filter(None, [simulation.code]))
+            fields = await super().act(operation, obj, waited=waited)
+        except Pending as pending:
+            if pending.longest is not None:
+                pending.longest += simulation.delay
+            raise
+        except (OutsideError, ValueError) as error:
+            raise ReconcileError(str(error)) from error
+        self._failures.pop(uid(obj), None)
+        return fields
 
 
 # --- infrastructure and control plane
 
 
-async def _make_infrastructure(world: World, obj: Object) -> Object:
-    saved = integer(mapping_at(obj, "status", "state").get("network"))
-    number = world.state.take_network(owner_of(obj), wanted=saved)
-    cidr = await shoots.network_of_nodes(world.client, key(obj).namespace) or f"10.{number}.0.0/16"
-    return {"nodesCIDR": cidr, "providerStatus": {"network": number}, "state": {"network": number}}
+class Infrastructure(Local, actuators.Infrastructure):
+    async def reconcile(self, obj: Object, /) -> Object:
+        saved = integer(mapping_at(obj, "status", "state").get("network"))
+        number = self.state.take_network(owner_of(obj), wanted=saved)
+        cidr = await shoots.network_of_nodes(self.seed, key(obj).namespace) or f"10.{number}.0.0/16"
+        return {"nodesCIDR": cidr, "providerStatus": {"network": number}, "state": {"network": number}}
 
-
-async def _remove_infrastructure(world: World, obj: Object) -> None:
-    world.state.free_network(owner_of(obj))
+    async def delete(self, obj: Object, /) -> None:
+        self.state.free_network(owner_of(obj))
 
 
 def owner_of(obj: Object) -> str:
@@ -111,11 +111,16 @@ def owner_of(obj: Object) -> str:
     return str(key(obj))
 
 
-async def _make_control_plane(world: World, obj: Object) -> Object:
-    data = {"cloudprovider.conf": f"region: {text(spec(obj).get('region'))}\n"}
-    await _put(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG), {"data": data})
-    await _put_into_shoot(world, Key(key(obj).namespace, _MACHINES), *_rights_of_machines())
-    return {"providerStatus": {}}
+class ControlPlane(Local, actuators.ControlPlane):
+    async def reconcile(self, obj: Object, /) -> Object:
+        data = {"cloudprovider.conf": f"region: {text(spec(obj).get('region'))}\n"}
+        await put(self.seed, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG), {"data": data})
+        await deploy_into_shoot(self.seed, Key(key(obj).namespace, _MACHINES), *_rights_of_machines())
+        return {"providerStatus": {}}
+
+    async def delete(self, obj: Object, /) -> None:
+        await delete(self.seed, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG))
+        await delete_from_shoot(self.seed, Key(key(obj).namespace, _MACHINES))
 
 
 def _rights_of_machines() -> tuple[Object, ...]:
@@ -133,11 +138,6 @@ def _rights_of_machines() -> tuple[Object, ...]:
     )
 
 
-async def _remove_control_plane(world: World, obj: Object) -> None:
-    await _delete(world, CONFIG_MAPS, Key(key(obj).namespace, _CLOUD_CONFIG))
-    await _remove_from_shoot(world, Key(key(obj).namespace, _MACHINES))
-
-
 # --- DNS
 
 
@@ -146,47 +146,42 @@ def record_key(name: str) -> str:
     return name.replace("*", "_wildcard")
 
 
-async def _make_record(world: World, obj: Object) -> Object:
-    values = [text(each) for each in spec(obj).get("values") or []]
-    data = {record_key(text(spec(obj).get("name"))): " ".join(values)}
-    await _put(world, CONFIG_MAPS, Key(GARDEN, DNS), {"data": data}, merges=True)
-    return {"zone": text(spec(obj).get("zone")) or "local"}
+class DNSRecord(Local, actuators.DNSRecord):
+    async def reconcile(self, obj: Object, /) -> Object:
+        values = [text(each) for each in spec(obj).get("values") or []]
+        data = {record_key(text(spec(obj).get("name"))): " ".join(values)}
+        await put(self.seed, CONFIG_MAPS, Key(GARDEN, DNS), {"data": data}, merges=True)
+        return {"zone": text(spec(obj).get("zone")) or "local"}
 
-
-async def _remove_record(world: World, obj: Object) -> None:
-    body = {"data": {record_key(text(spec(obj).get("name"))): None}}
-    await world.client.patch_if_exists(CONFIG_MAPS, Key(GARDEN, DNS), body)
+    async def delete(self, obj: Object, /) -> None:
+        body = {"data": {record_key(text(spec(obj).get("name"))): None}}
+        await self.seed.patch_if_exists(CONFIG_MAPS, Key(GARDEN, DNS), body)
 
 
 # --- what the cluster of the Shoot gets
 
 
-async def _make_network(world: World, obj: Object) -> Object:
-    namespace = key(obj).namespace
-    config = {name: text(spec(obj).get(name)) for name in ("podCIDR", "serviceCIDR")}
-    await _put_into_shoot(world, Key(namespace, _NETWORKING), _config_map("local-network", config))
-    return {"ipFamilies": spec(obj).get("ipFamilies") or ["IPv4"]}
+class Network(Local, actuators.Network):
+    async def reconcile(self, obj: Object, /) -> Object:
+        config = {name: text(spec(obj).get(name)) for name in ("podCIDR", "serviceCIDR")}
+        await deploy_into_shoot(self.seed, Key(key(obj).namespace, _NETWORKING), _config_map("local-network", config))
+        return {"ipFamilies": spec(obj).get("ipFamilies") or ["IPv4"]}
+
+    async def delete(self, obj: Object, /) -> None:
+        await delete_from_shoot(self.seed, Key(key(obj).namespace, _NETWORKING))
 
 
-async def _remove_network(world: World, obj: Object) -> None:
-    await _remove_from_shoot(world, Key(key(obj).namespace, _NETWORKING))
+class Extension(Local, actuators.Extension):
+    async def reconcile(self, obj: Object, /) -> Object:
+        if class_of(obj) == SHOOT_CLASS:
+            given = string_map(mapping_at(spec(obj), "providerConfig").get("data"))
+            made = _config_map("local-extension", given)
+            await deploy_into_shoot(self.seed, Key(key(obj).namespace, _EXTENSION), made)
+        return {}
 
-
-async def _make_extension(world: World, obj: Object) -> Object:
-    if _is_of_shoot(obj):
-        given = string_map(mapping_at(spec(obj), "providerConfig").get("data"))
-        await _put_into_shoot(world, Key(key(obj).namespace, _EXTENSION), _config_map("local-extension", given))
-    return {}
-
-
-async def _remove_extension(world: World, obj: Object) -> None:
-    if _is_of_shoot(obj):
-        await _remove_from_shoot(world, Key(key(obj).namespace, _EXTENSION))
-
-
-def _is_of_shoot(extension: Object) -> bool:
-    """Whether an Extension belongs to a Shoot; others belong to seeds and gardens."""
-    return spec(extension).get("class") in {None, "shoot"}
+    async def delete(self, obj: Object, /) -> None:
+        if class_of(obj) == SHOOT_CLASS:
+            await delete_from_shoot(self.seed, Key(key(obj).namespace, _EXTENSION))
 
 
 def _config_map(name: str, data: Mapping[str, str]) -> Object:
@@ -194,50 +189,49 @@ def _config_map(name: str, data: Mapping[str, str]) -> Object:
     return {**CONFIG_MAPS.type_meta, "metadata": meta, "data": dict(data)}
 
 
-async def _put_into_shoot(world: World, name: Key, *objects: Object) -> None:
-    """Deploy objects by the resource manager of the Shoot; `name` is that of the ManagedResource."""
-    written = yaml.safe_dump_all(objects)
-    stored = {"objects.yaml": base64.b64encode(written.encode()).decode()}
-    await _put(world, SECRETS, name, {"data": stored})
-    await _put(world, MANAGED_RESOURCES, name, {"spec": {"secretRefs": [{"name": name.name}]}})
-
-
-async def _remove_from_shoot(world: World, name: Key) -> None:
-    await _delete(world, MANAGED_RESOURCES, name)
-    await _delete(world, SECRETS, name)
-
-
 # --- machines
 
 
-async def _make_operating_system_config(world: World, obj: Object) -> Object:
-    """Write a script with the names of the units and files for a machine; kubelets of this provider are simulated."""
-    where = key(obj)
-    units = [text(each.get("name")) for each in mappings(spec(obj).get("units"))]
-    files = [text(each.get("path")) for each in mappings(spec(obj).get("files"))]
-    script = "\n".join(["#!/bin/sh", *(f"# unit {each}" for each in units), *(f"# file {each}" for each in files), ""])
-    name = f"osc-result-{where.name}"
-    data = {"cloud_config": base64.b64encode(script.encode()).decode()}
-    await _put(world, SECRETS, Key(where.namespace, name), {"data": data})
-    return {"cloudConfig": {"secretRef": {"name": name, "namespace": where.namespace}}}
+class OperatingSystemConfig(Local, actuators.OperatingSystemConfig):
+    """Scripts with the names of the units and files for machines; kubelets of this provider are simulated."""
+
+    async def reconcile(self, obj: Object, /) -> Object:
+        units = [text(each.get("name")) for each in mappings(spec(obj).get("units"))]
+        files = [text(each.get("path")) for each in mappings(spec(obj).get("files"))]
+        lines = ["#!/bin/sh", *(f"# unit {each}" for each in units), *(f"# file {each}" for each in files), ""]
+        data = {"cloud_config": base64.b64encode("\n".join(lines).encode()).decode()}
+        where = _script_of(obj)
+        await put(self.seed, SECRETS, where, {"data": data})
+        return {"cloudConfig": {"secretRef": {"name": where.name, "namespace": where.namespace}}}
+
+    async def delete(self, obj: Object, /) -> None:
+        await delete(self.seed, SECRETS, _script_of(obj))
 
 
-async def _remove_operating_system_config(world: World, obj: Object) -> None:
-    await _delete(world, SECRETS, Key(key(obj).namespace, f"osc-result-{key(obj).name}"))
+def _script_of(config: Object) -> Key:
+    return Key(key(config).namespace, f"osc-result-{key(config).name}")
 
 
-async def _make_worker(world: World, obj: Object) -> Object:
-    if last_operation(obj).get("type") == operations.RESTORE:
-        await worker.restore(world.client, obj)
-    return await worker.make(world.client, obj)
+class Worker(Local, actuators.Worker):
+    async def reconcile(self, obj: Object, /) -> Object:
+        return await worker.make(self.seed, obj)
+
+    async def delete(self, obj: Object, /) -> None:
+        await worker.remove(self.seed, obj)
+
+    async def restore(self, obj: Object, /) -> Object:
+        await worker.restore(self.seed, obj)
+        return await worker.make(self.seed, obj)
 
 
-async def _remove_worker(world: World, obj: Object) -> None:
-    await worker.remove(world.client, obj)
+class Bastion(Local, actuators.Bastion):
+    async def reconcile(self, _obj: Object, /) -> Object:
+        return {"ingress": {"ip": _LOOPBACK}}
 
 
-async def _make_bastion(_world: World, _obj: Object) -> Object:
-    return {"ingress": {"ip": _LOOPBACK}}
+class ContainerRuntime(Local, actuators.ContainerRuntime):
+    async def reconcile(self, _obj: Object, /) -> Object:
+        return {}
 
 
 # --- backups
@@ -247,21 +241,25 @@ def generated_name(bucket: str) -> str:
     return f"generated-bucket-{bucket}"
 
 
-async def _make_bucket(world: World, obj: Object) -> Object:
-    name = key(obj).name
-    path = world.state.bucket(name, is_new=_is_new(obj))
-    if mapping(spec(obj).get("providerConfig")).get("generate") is not True:
-        return {}
-    data = {"hostPath": base64.b64encode(str(path).encode()).decode()}
-    await _put(world, SECRETS, Key(GARDEN, generated_name(name)), {"data": data})
-    return {"generatedSecretRef": {"name": generated_name(name), "namespace": GARDEN}}
+class BackupBucket(Local, actuators.BackupBucket):
+    async def reconcile(self, obj: Object, /) -> Object:
+        name = key(obj).name
+        path = self.state.bucket(name, is_new=_is_new(obj))
+        if not _generates(obj):
+            return {}
+        data = {"hostPath": base64.b64encode(str(path).encode()).decode()}
+        await put(self.seed, SECRETS, Key(GARDEN, generated_name(name)), {"data": data})
+        return {"generatedSecretRef": {"name": generated_name(name), "namespace": GARDEN}}
+
+    async def delete(self, obj: Object, /) -> None:
+        name = key(obj).name
+        self.state.remove_bucket(name)
+        if _generates(obj):
+            await delete(self.seed, SECRETS, Key(GARDEN, generated_name(name)))
 
 
-async def _remove_bucket(world: World, obj: Object) -> None:
-    name = key(obj).name
-    world.state.remove_bucket(name)
-    if mapping(spec(obj).get("providerConfig")).get("generate") is True:
-        await _delete(world, SECRETS, Key(GARDEN, generated_name(name)))
+def _generates(bucket: Object) -> bool:
+    return mapping(spec(bucket).get("providerConfig")).get("generate") is True
 
 
 def _is_new(obj: Object) -> bool:
@@ -280,86 +278,38 @@ def _directory(entry: str) -> str:
     return entry.removeprefix(_SOURCE)
 
 
-async def _make_entry(world: World, obj: Object) -> Object:
-    name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
-    is_restored = last_operation(obj).get("type") == operations.RESTORE
-    is_new = (_is_new(obj) and not name.startswith(_SOURCE)) or is_restored
-    path, secret = world.state.entry(bucket, _directory(name), is_new=is_new), etcd_backup(name)
-    if is_restored:
-        # Its etcd does not begin empty: snapshots are there, or will be.
-        world.state.buckets.make(f"{bucket}/{_directory(name)}/{_ETCD_WITH_BACKUPS}")
-    namespace = await world.client.find(NAMESPACES, secret.namespace) if secret.namespace else None
-    if namespace is None or is_deleting(namespace):
+class BackupEntry(Local, actuators.BackupEntry):
+    async def reconcile(self, obj: Object, /) -> Object:
+        name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
+        is_restored = last_operation(obj).get("type") == operations.RESTORE
+        is_new = (_is_new(obj) and not name.startswith(_SOURCE)) or is_restored
+        path, secret = self.state.entry(bucket, _directory(name), is_new=is_new), etcd_backup(name)
+        if is_restored:
+            # Its etcd does not begin empty: snapshots are there, or will be.
+            self.state.buckets.make(f"{bucket}/{_directory(name)}/{_ETCD_WITH_BACKUPS}")
+        namespace = await self.seed.find(NAMESPACES, secret.namespace) if secret.namespace else None
+        if namespace is None or is_deleting(namespace):
+            return {}
+        reference = mapping(spec(obj).get("secretRef"))
+        where = Key(text(reference.get("namespace")), text(reference.get("name")))
+        found = await self.seed.get(SECRETS, where)
+        own = {"bucketName": bucket, "hostPath": str(path)}
+        encoded = {field: base64.b64encode(value.encode()).decode() for field, value in own.items()}
+        meta = {"annotations": {CREATED_BY: name}}
+        await put(self.seed, SECRETS, secret, {"metadata": meta, "data": {**mapping(found.get("data")), **encoded}})
         return {}
-    reference = mapping(spec(obj).get("secretRef"))
-    where = Key(text(reference.get("namespace")), text(reference.get("name")))
-    found = await world.client.get(SECRETS, where)
-    own = {"bucketName": bucket, "hostPath": str(path)}
-    encoded = {field: base64.b64encode(value.encode()).decode() for field, value in own.items()}
-    meta = {"annotations": {CREATED_BY: name}}
-    await _put(world, SECRETS, secret, {"metadata": meta, "data": {**mapping(found.get("data")), **encoded}})
-    return {}
 
-
-async def _remove_entry(world: World, obj: Object) -> None:
-    """Remove an entry, and its Secret only if that is its own: another Shoot may have the same name by now."""
-    name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
-    world.state.remove_entry(bucket, _directory(name))
-    secret = etcd_backup(name)
-    live = await world.client.find(SECRETS, secret) if secret.namespace else None
-    if live is not None and annotations(live).get(CREATED_BY) == name:
-        await _delete(world, SECRETS, secret, expected_uid=uid(live))
-
-
-# --- requests
-
-
-async def _put(
-    world: World, resource: Resource, name: Key, wanted: Mapping[str, Object], *, merges: bool = False
-) -> None:
-    """Create or update an object with these fields, keeping its others.
-
-    With `merges`, other data stay as well, and other writers may write theirs at the same time.
-    """
-    live = await world.client.find(resource, name)
-    place = {"name": name.name, "namespace": name.namespace}
-    if live is None:
-        meta = {**mapping(wanted.get("metadata")), **place}
-        await world.client.create(resource, {**resource.type_meta, **wanted, "metadata": meta})
-        return
-    changed: Object = {}
-    for field, value in wanted.items():
-        having = mapping(live.get(field))
-        gone = {} if merges or field != "data" else dict.fromkeys(having.keys() - value.keys())
-        if gone or any(having.get(inner) != content for inner, content in value.items()):
-            changed[field] = {**value, **gone}
-    if changed:
-        # Not an object that was recreated meanwhile.
-        meta = {**mapping(changed.get("metadata")), "uid": uid(live)}
-        await world.client.patch(resource, name, {**changed, "metadata": meta})
-
-
-async def _delete(world: World, resource: Resource, name: Key, *, expected_uid: str = "") -> None:
-    try:
-        await world.client.delete(resource, name, uid=expected_uid)
-    except (NotFound, KindNotServed):
-        return
+    async def delete(self, obj: Object, /) -> None:
+        """Remove an entry, and its Secret only if that is its own: another Shoot may have the same name by now."""
+        name, bucket = key(obj).name, text(spec(obj).get("bucketName"))
+        self.state.remove_entry(bucket, _directory(name))
+        secret = etcd_backup(name)
+        live = await self.seed.find(SECRETS, secret) if secret.namespace else None
+        if live is not None and annotations(live).get(CREATED_BY) == name:
+            await delete(self.seed, SECRETS, secret, expected_uid=uid(live))
 
 
 ACTUATORS = (
-    Actuator(resource=extensions.BACKUP_BUCKETS, make=_make_bucket, remove=_remove_bucket),
-    Actuator(resource=extensions.BACKUP_ENTRIES, make=_make_entry, remove=_remove_entry),
-    Actuator(resource=extensions.BASTIONS, make=_make_bastion),
-    Actuator(resource=extensions.CONTAINER_RUNTIMES),
-    Actuator(resource=extensions.CONTROL_PLANES, make=_make_control_plane, remove=_remove_control_plane),
-    Actuator(resource=extensions.DNS_RECORDS, make=_make_record, remove=_remove_record),
-    Actuator(resource=extensions.EXTENSIONS, make=_make_extension, remove=_remove_extension),
-    Actuator(resource=extensions.INFRASTRUCTURES, make=_make_infrastructure, remove=_remove_infrastructure),
-    Actuator(resource=extensions.NETWORKS, make=_make_network, remove=_remove_network),
-    Actuator(
-        resource=extensions.OPERATING_SYSTEM_CONFIGS,
-        make=_make_operating_system_config,
-        remove=_remove_operating_system_config,
-    ),
-    Actuator(resource=extensions.WORKERS, make=_make_worker, remove=_remove_worker),
+    *(BackupBucket, BackupEntry, Bastion, ContainerRuntime, ControlPlane, DNSRecord, Extension, Infrastructure),
+    *(Network, OperatingSystemConfig, Worker),
 )

@@ -6,6 +6,7 @@ objects; see `localprocesses.confined`.
 
 from pathlib import Path
 
+from kube.runtime.controller import ReconcileError
 from localprocesses.confined import Confined, one_name
 
 _FIRST_NETWORK, _LAST_NETWORK = 64, 127
@@ -13,11 +14,11 @@ _LONGEST_OWNER = 1024
 """Maximum length in bytes."""
 
 
-class NoNetworkLeft(Exception):
+class NoNetworkLeft(ReconcileError):
     """All local networks are taken; the text has the remedy."""
 
 
-class BucketAway(Exception):
+class BucketAway(ReconcileError):
     """The content of a bucket is not accessible; the text has the remedy."""
 
 

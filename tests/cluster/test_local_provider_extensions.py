@@ -17,6 +17,8 @@ from agent.gardenlet.common.extension_objects.kinds import Kind
 from agent.gardenlet.common.extension_objects.objects import Asked, ExtensionError, ExtensionObjects
 from agent.gardenlet.common.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
+from extension.controller import declare
+from extension.errors import Pending
 from gardener.api.extensions import BACKUP_BUCKETS, BASTIONS, CLUSTERS
 from gardener.keys import OPERATION
 from kit.controllers import cluster_of, loops_at_work
@@ -34,9 +36,7 @@ from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.events import EventRecorder
 from kube.runtime.waiting import Waiting
-from localprovider.extensions.actuators import ACTUATORS, DNS, GARDEN, Actuator, World
-from localprovider.extensions.controller import declare
-from localprovider.extensions.machines.worker import NotReady
+from localprovider.extensions.actuators import ACTUATORS, DNS, GARDEN, Infrastructure
 from localprovider.extensions.state import State
 
 pytestmark = pytest.mark.timeout(600)
@@ -71,9 +71,8 @@ async def objects(client: Client) -> AsyncIterator[ExtensionObjects]:
 async def provider(cluster: Cluster, directory: Path) -> AsyncIterator[None]:
     """All that it had in memory ends with the block."""
     async with connected(cluster, "local-provider") as client:
-        seed = cluster_of(client)
-        world = World(client=client, state=State(directory))
-        loops = [declare(seed, actuator, world, workers=2) for actuator in ACTUATORS]
+        seed, state = cluster_of(client), State(directory)
+        loops = [declare(seed, actuator(client, state), workers=2) for actuator in ACTUATORS]
         async with loops_at_work(EventRecorder(client, component="test"), {seed.caches}, *loops):
             yield
 
@@ -177,16 +176,16 @@ async def test_simulated_errors_come_as_often_as_requested(
 async def test_what_takes_long_holds_no_worker(
     waits_for_nodes: bool, objects: ExtensionObjects, client: Client, cluster: Cluster, place: str, tmp_path: Path
 ) -> None:
-    async def wait_for_nodes(_world: World, obj: Object) -> Object:
-        if key(obj).name.startswith("slow"):
-            raise NotReady("Nodes are not ready")
-        return {}
+    class Slow(Infrastructure):
+        async def reconcile(self, obj: Object, /) -> Object:
+            if key(obj).name.startswith("slow"):
+                raise Pending("Nodes are not ready", seconds=0.5, longest=120)
+            return {}
 
     slow: dict[str, Any] = {} if waits_for_nodes else {"delay": "1h"}
-    actuator = Actuator(resource=kinds.INFRASTRUCTURE.resource, make=wait_for_nodes)
     async with connected(cluster, "local-provider") as own:
         seed = cluster_of(own)
-        loop = declare(seed, actuator, World(client=own, state=State(tmp_path)), workers=1)
+        loop = declare(seed, Slow(own, State(tmp_path)), workers=1)
         async with loops_at_work(EventRecorder(own, component="test"), {seed.caches}, loop):
             for number in range(3):
                 made = infrastructure(place, **slow)

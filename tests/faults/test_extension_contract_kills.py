@@ -18,6 +18,7 @@ from agent.gardenlet.common.extension_objects.objects import ExtensionObjects
 from agent.gardenlet.common.shoot_states.rules.contents import Left
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
+from extension.controller import declare
 from kit.controllers import cluster_of, loops_at_work
 from kit.crash.sweep import FULL, Moment
 from kit.seed_kinds import install_seed_kinds
@@ -31,14 +32,12 @@ from kube.runtime.client import Client
 from kube.runtime.discovery import Discovery
 from kube.runtime.events import EventRecorder
 from kube.runtime.waiting import Waiting
-from localprovider.extensions.actuators import ACTUATORS, World
-from localprovider.extensions.controller import declare
+from localprovider.extensions.actuators import Infrastructure
 from localprovider.extensions.state import State
 
 pytestmark = pytest.mark.timeout(600)
 
 AT_ONCE = 12
-ACTUATOR = next(each for each in ACTUATORS if each.resource == INFRASTRUCTURE.resource)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +107,8 @@ class Life:
         is_done = asyncio.Event()
 
         async def provide(client: MortalClient) -> None:
-            seed, world = cluster_of(client, self.name.namespace), World(client=client, state=self.state)
-            loop = declare(seed, ACTUATOR, world, workers=2)
+            seed = cluster_of(client, self.name.namespace)
+            loop = declare(seed, Infrastructure(client, self.state), workers=2)
             async with loops_at_work(EventRecorder(client, component="test"), {seed.caches}, loop):
                 await is_done.wait()
 

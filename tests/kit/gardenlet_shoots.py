@@ -28,6 +28,7 @@ from agent.gardenlet.shoot.main.tasks import cleanup
 from components.secrets import configs
 from config.gardenlet.schema import SNI
 from devcluster.cluster import Cluster
+from extension.controller import declare
 from gardener import keys
 from gardener.api.garden import (
     BACKUP_BUCKETS,
@@ -63,8 +64,7 @@ from kube.x509 import make_rsa_key
 from localprocesses.components import Shape
 from localprocesses.confined import Confined
 from localprocesses.versions import NEWEST
-from localprovider.extensions.actuators import ACTUATORS, World
-from localprovider.extensions.controller import declare
+from localprovider.extensions.actuators import ACTUATORS
 from localprovider.extensions.state import State
 from localprovider.runner.backups import Backups, has_store, secret_of
 from localprovider.runner.controller import Runner
@@ -477,20 +477,20 @@ async def played_provider(
     seed = places[0].cluster
     async with connected(seed, "local-provider") as client:
         cluster = cluster_of(client)
-        world = World(client=client, state=State(directory / "state", buckets=buckets))
+        state = State(directory / "state", buckets=buckets)
         for each in places:
-            world.state.bucket(uid(each.seed), is_new=True)
+            state.bucket(uid(each.seed), is_new=True)
         recorder = EventRecorder(client, component="local-provider")
         runner = PlayedRunner(
             cluster,
             directory,
             seed_kubeconfig=seed.kubeconfig,
-            buckets=world.state.buckets,
+            buckets=state.buckets,
             recorder=recorder,
         )
         hold_up = HoldUp()
         loops = [
-            *(declare(cluster, actuator, world, workers=5) for actuator in ACTUATORS),
+            *(declare(cluster, actuator(client, state), workers=5) for actuator in ACTUATORS),
             *runner.played_control_loops(hold_up),
             *_resource_manager(cluster, token),
             _namespaces(cluster, places),

@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -38,6 +39,7 @@ from config.resource_manager.schema import ResourceManagerConfiguration
 from config.scheduler.schema import SchedulerConfiguration
 from config.webhooks.schema import GardenWebhooksConfiguration
 from devcluster import __main__ as devcluster_program
+from extension.configuration import ExtensionConfiguration, component
 from fuzz import garden_kinds
 from gardener import conditions, keys
 from gardener.distribution import DISTRIBUTION
@@ -48,7 +50,7 @@ from kubectl.garden import __main__ as kubectl_gardener_program
 from kubectl.mr import __main__ as kubectl_mr_program
 from kubectl.seed_sets import __main__ as kubectl_mss_program
 from process.configuration.blocks import ElectingConfiguration
-from process.configuration.component import check
+from process.configuration.component import Component, check
 from process.configuration.fields import is_block, is_list, join, members, without_none
 from process.metrics import describe_process
 from process.program import parse
@@ -272,8 +274,12 @@ def test_controllers_that_are_named_exist() -> None:
 
 # --- configuration
 
-OF_GARDENS = {
-    each.COMPONENT.kind: each.COMPONENT for each in (controller_manager, gardenlet, local_provider, scheduler, webhooks)
+OF_OTHERS: dict[str, Component[Any]] = {
+    each.kind: each
+    for each in (
+        *(of.COMPONENT for of in (controller_manager, gardenlet, local_provider, scheduler, webhooks)),
+        component("gardener-extension-greeter"),
+    )
 }
 
 
@@ -283,7 +289,7 @@ def test_examples_of_the_configuration_are_valid() -> None:
     examples = [example for example in examples if example.keys() <= fields_of_files]
     assert len(examples) >= 12
     for example in examples:
-        component = OF_GARDENS.get(example.get("kind", ""), COMPONENT)
+        component = OF_OTHERS.get(example.get("kind", ""), COMPONENT)
         if issubclass(component.configuration(), ElectingConfiguration):
             example["leaderElection"] = {"resourceNamespace": "garden"} | example.get("leaderElection", {})
         decoded = component.decode(yaml.safe_dump(example))
@@ -308,6 +314,7 @@ def all_configuration_paths() -> set[str]:
     return {
         *configuration_paths(),
         *configuration_paths(ControllerManagerConfiguration),
+        *configuration_paths(ExtensionConfiguration),
         *configuration_paths(GardenletConfiguration),
         *configuration_paths(LocalProviderConfiguration),
         *configuration_paths(SchedulerConfiguration),

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+import extension
 import kube
 from kit.packages import ALL, INSTALLED
 from release import __main__ as program
@@ -185,8 +186,9 @@ def test_a_release_has_all_files_and_reports_what_is_left_out(
     stem = "gardener_resource_manager_python-0.1.0"
     wheel, source = f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"
     bundled, charted = "resource-manager-manifests-v0.1.0.tar.gz", {f"{name}-0.1.0.tgz" for name in CHARTS}
-    library = f"kubernetes_controller_kit-{kube.__version__}-py3-none-any.whl"
-    files = {wheel, source, library, bundled, *charted, "documentation-v0.1.0.tar.gz", program.BILL}
+    libraries = {f"kubernetes_controller_kit-{kube.__version__}", f"gardener_extension_kit-{extension.__version__}"}
+    wheels = {wheel, *(f"{each}-py3-none-any.whl" for each in libraries)}
+    files = {*wheels, source, bundled, *charted, "documentation-v0.1.0.tar.gz", program.BILL}
     assert {path.name for path in output.iterdir()} == {*files, program.NOTES, program.CHECKSUMS}
     with zipfile.ZipFile(output / wheel) as archive:
         assert {name.split("/")[0] for name in archive.namelist()} == {*INSTALLED, f"{stem}.dist-info"}

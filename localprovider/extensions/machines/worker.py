@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import orjson
 
 from components.worker_roles import MACHINE_CONTROLLER_MANAGER
+from extension.errors import Pending
 from gardener.api.extensions import WORKERS
 from gardener.api.kinds import OF_MACHINES
 from kube.clock import format_micro_time, utc_now
@@ -19,11 +20,7 @@ from localprovider.extensions.machines import rules
 _OF_SAVED = {each.kind: each for each in OF_MACHINES}
 _CHECKSUM = "checksum/data-script"
 """Annotation of the Secret that the agents of a pool read."""
-LOOK_SECONDS, LONGEST_SECONDS = 0.5, 120.0
-
-
-class NotReady(ReconcileError):
-    """New Nodes are not ready yet: check again."""
+_LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 120.0
 
 
 async def make(seed: Client, worker: Object) -> Object:
@@ -31,7 +28,7 @@ async def make(seed: Client, worker: Object) -> Object:
 
     Raises:
         ReconcileError: the Shoot is not reachable, or lacks the Secret of its agents.
-        NotReady: Nodes of a pool are not ready yet.
+        Pending: Nodes of a pool are not ready yet.
     """
     namespace, pools = key(worker).namespace, mappings(spec(worker).get("pools"))
     is_noted = rules.SIZES in annotations(worker)
@@ -48,7 +45,8 @@ async def make(seed: Client, worker: Object) -> Object:
             ready = [await _have(shoot, worker, pool, nodes, size=sizes.get(text(pool.get("name")))) for pool in pools]
             if not all(ready):
                 late = text(pools[ready.index(False)].get("name"))
-                raise NotReady(f"not all Nodes of worker pool {late} have become ready in time")
+                reason = f"not all Nodes of worker pool {late} are ready"
+                raise Pending(reason, seconds=_LOOK_SECONDS, longest=_LONGEST_SECONDS)
     if is_noted:
         await _note(seed, worker, None)
     found = [each for pool in pools for each in rules.deployments(namespace, pool)]

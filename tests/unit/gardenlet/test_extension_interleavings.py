@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from agent.gardenlet.common.extension_objects import kinds
 from agent.gardenlet.common.extension_objects.questions import Question
+from extension.rules import answer_time, operation_on
 from gardener import keys, operations
 from gardener.extension_contract import (
     Ready,
@@ -32,7 +33,6 @@ from gardener.extension_contract import (
 from kube.clock import format_time
 from kube.errors import Conflict
 from kube.objects import Object, annotations, finalizers, is_deleting, metadata, spec
-from localprovider.extensions.reconcile import answer_time, operation_on
 
 FINALIZER = "extension"
 ORIGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -264,7 +264,7 @@ def assert_error_is_new(world: World) -> None:
 
 
 def well(world: World) -> Steps:
-    """The local provider: the order of writes is that of its reconciler."""
+    """An extension on our library: the order of writes is that of its reconciler."""
     while True:
         yield
         if world.live is None or not (operation := operation_on(world.obj)):
