@@ -45,7 +45,7 @@ class Row:
     key: Key
     state: ResourceState
     message: str
-    """Without its middle, if it is long: a garden has many rows."""
+    """Message; a long one lacks its middle, since a garden has many rows."""
     changed: str
     """Time of the last change of a condition or of the operation; empty if there was none."""
 
