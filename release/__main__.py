@@ -253,7 +253,7 @@ def manifests_and_charts(release: Release, source: Path, output: Path, *, digest
     charts = {GARDENLET: gardenlet_chart(source / _CHART_OF_GARDENLET, version=release.version, image=image)}
     for each in CHARTS:
         overlays = (source / "manifests" / "overlays" / name for name in each.overlays)
-        made = (yaml.safe_load_all(_output("kubectl", "kustomize", str(overlay))) for overlay in overlays)
+        made = (yaml.load_all(_output("kubectl", "kustomize", str(overlay)), yaml.CSafeLoader) for overlay in overlays)
         charts[each.name] = chart(each, chain.from_iterable(made), version=release.version, image=image)
     for name, files in charts.items():
         (output / release.chart_file(name)).write_bytes(oci.compressed(files))

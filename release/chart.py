@@ -133,7 +133,7 @@ def chart(kind: Chart, objects: Iterable[dict[str, Any]], *, version: str, image
         "templates/objects.yaml": guard + template.text(yaml.safe_dump_all(others, sort_keys=False)),
     }
     if definitions:
-        files["crds/definitions.yaml"] = yaml.safe_dump_all(definitions, sort_keys=False)
+        files["crds/definitions.yaml"] = yaml.dump_all(definitions, Dumper=yaml.CSafeDumper, sort_keys=False)
     return {f"{kind.name}/{path}": content.encode() for path, content in files.items()}
 
 

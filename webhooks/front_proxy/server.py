@@ -1,13 +1,15 @@
 """The server: accepts connections, identifies their clients, and relays their requests.
 
-Connections are bounded in number: a new one beyond the maximum is closed. A connection takes at most a few buffers of
-64 KiB, since each side is read only as fast as the other one receives.
+Connections are bounded in number: beyond the maximum, a new one takes the place of the one that has been idle for the
+longest time, of the address with the most connections. A connection takes at most a few buffers of 64 KiB, since each
+side is read only as fast as the other one receives.
 """
 
 import asyncio
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -57,7 +59,7 @@ class FrontProxy:
         self._proxies, self._upstream, self._linger, self._now = proxies, upstream, linger, now
         # Each has another one to the API server.
         self._most = most_connections(2 * _MAX_CONNECTIONS) // 2
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._connections: dict[asyncio.Task[None], Stream] = {}
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
         self._turns = http2.Turns()
@@ -95,7 +97,7 @@ class FrontProxy:
             self.bind()
         assert self._socket is not None
         self._upstream.check()
-        self._listener = Listener(self._socket, self._new_protocol, self._tls, make_room=lambda: False)
+        self._listener = Listener(self._socket, self._new_protocol, self._tls, make_room=self._make_room)
 
     async def wait(self) -> None:
         """Return at once: a server has no work of its own that could fail."""
@@ -120,14 +122,34 @@ class FrontProxy:
         return _Protocol(asyncio.StreamReader(limit=MOST, loop=loop), self._accepted, loop=loop)
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> "asyncio.Task[None] | None":
-        if len(self._connections) >= self._most:
+        client = Stream(reader, writer)
+        if len(self._open()) >= self._most and not self._make_room(client.peer):
             writer.transport.abort()
-            self._warn("There are too many connections; closed a new one")
+            self._warn("There are too many connections; closed a new one", client=client.peer)
             return None
-        task = asyncio.get_running_loop().create_task(self._serve(Stream(reader, writer)))
-        self._connections[task] = writer
+        task = asyncio.get_running_loop().create_task(self._serve(client))
+        self._connections[task] = client
         task.add_done_callback(self._connections.pop)
         return task
+
+    def _open(self) -> list[Stream]:
+        return [each for each in self._connections.values() if not each.writer.is_closing()]
+
+    def _make_room(self, newcomer: str = "") -> bool:
+        """Close a connection of the address that has the most; False if that would not make their shares fairer.
+
+        Args:
+            newcomer: address of a new connection.
+        """
+        connections = self._open()
+        shares = Counter(each.peer for each in connections)
+        largest = max(shares, key=shares.__getitem__, default="")
+        if shares[largest] <= shares[newcomer] + 1:
+            return False
+        idlest = min((each for each in connections if each.peer == largest), key=lambda each: each.used)
+        idlest.writer.transport.abort()
+        self._warn("There are too many connections; closed one of the address with the most", client=largest)
+        return True
 
     async def _serve(self, client: Stream) -> None:
         try:
@@ -146,8 +168,7 @@ class FrontProxy:
     async def _relay(self, client: Stream) -> None:
         published = self._proxies.published
         identity = self._identity(client.writer, published)
-        address = client.writer.get_extra_info("peername")
-        change = Change(headers=headers_of(published), identity=identity, address=str(address[0] if address else ""))
+        change = Change(headers=headers_of(published), identity=identity, address=client.peer)
 
         def demand_current() -> None:
             replaced = self._proxies.published.users != published.users

@@ -44,7 +44,9 @@ async def _found(session: Session, namespace: str, selector: str) -> AsyncIterat
     if namespace:
         pages = client.pages(SHOOTS, Selection(namespace, selector))
     else:
-        pages = readable.pages(client, SHOOTS, here=session.namespace, note=output.warn, selector=selector)
+        pages = readable.pages(
+            client, SHOOTS, lambda shoot: shoot, here=session.namespace, note=output.warn, selector=selector
+        )
     try:
         async for page in pages:
             for each in page:

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from gardener.api.kinds import MANAGED_RESOURCES
 from kube.errors import KindNotServed, KubeError
@@ -61,12 +62,16 @@ class Overview:
     async def _add(self, cluster: str, resource: Resource, rows: list[Row], notes: list[str]) -> None:
         where = f" in Seed {cluster}" if cluster else ""
         pages = readable.pages(
-            self.clusters[cluster], resource, here=self.namespace, note=lambda text: notes.append(f"{text}{where}")
+            self.clusters[cluster],
+            resource,
+            partial(row_of, cluster, resource),
+            here=self.namespace,
+            note=lambda text: notes.append(f"{text}{where}"),
         )
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 async for page in pages:
-                    rows += [row_of(cluster, resource, obj) for obj in page]
+                    rows += page
         except KindNotServed:
             return
         except TimeoutError:

@@ -17,6 +17,7 @@ from kube.resources import Resource
 from kubectl.garden import overview
 from kubectl.garden.overview import Rank
 from kubectl.garden.why.finding import one_line
+from kubectl.style import shortened
 from process.pages.paging import Page, page_of, paged, terms_of
 
 KINDS: Sequence[Resource] = (SHOOTS, SEEDS, MANAGED_RESOURCES)
@@ -33,6 +34,7 @@ _OF_RANK = {
 }
 _OF_CONDITION = {"True": ResourceState.READY, "False": ResourceState.UNHEALTHY}
 _LONGEST_TEXT = 200
+_LONGEST_MESSAGE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Row:
     key: Key
     state: ResourceState
     message: str
+    """Message; a long one lacks its middle, since a garden has many rows."""
     changed: str
     """Time of the last change of a condition or of the operation; empty if there was none."""
 
@@ -52,7 +55,7 @@ def row_of(cluster: str, resource: Resource, obj: Object) -> Row:
     found = [each for field in ("conditions", "constraints") for each in mappings(at(obj, "status", field))]
     times = [text(each.get("lastTransitionTime")) for each in found]
     times += [text(last_operation(obj).get("lastUpdateTime")), text(metadata(obj).get("deletionTimestamp"))]
-    return Row(cluster, resource, key(obj), state, message, max(times))
+    return Row(cluster, resource, key(obj), state, shortened(message, _LONGEST_MESSAGE), max(times))
 
 
 def _state_and_message(resource: Resource, obj: Object) -> tuple[ResourceState, str]:

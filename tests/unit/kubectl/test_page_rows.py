@@ -7,6 +7,7 @@ import pytest
 from gardener.api.garden import SEEDS, SHOOTS
 from gardener.api.kinds import MANAGED_RESOURCES
 from gardener.overview.states import ResourceState
+from kube.resources import Resource
 from kubectl.garden.page.rows import Query, listing_of, row_of
 
 READY, FAILED, UNHEALTHY = ResourceState.READY, ResourceState.FAILED, ResourceState.UNHEALTHY
@@ -136,3 +137,12 @@ def test_links_keep_the_other_filters() -> None:
     query = Query.of({"q": "a b", "kind": "Seed"})
     assert query.link(state="Ready") == "?q=a+b&kind=Seed&state=Ready"
     assert query.link(kind="", page=2) == "?q=a+b&page=2"
+
+
+@pytest.mark.parametrize("resource", [SHOOTS, SEEDS])
+def test_of_a_long_message_a_row_keeps_begin_and_end(resource: Resource) -> None:
+    operation = {**BROKEN, "description": f"begin {'x' * (32 << 10)} end"}
+    message = row_of("", resource, shoot(lastOperation=operation)).message
+    assert len(message) == 4000
+    assert "begin" in message
+    assert message.endswith("end")
