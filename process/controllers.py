@@ -15,7 +15,7 @@ from process.clusters import Cluster, Clusters, distinct
 from process.configuration.blocks import Configuration
 from process.runner import cancelled
 
-CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA)
+CRDS_VIEW = View(CUSTOM_RESOURCE_DEFINITIONS, resource_version, form=Form.METADATA, is_optional=True)
 _KINDS_SECONDS = 10.0
 _FINISHING_SHARE = 0.4
 
@@ -159,7 +159,7 @@ class KindsFollower:
     def __init__(self, cluster: Cluster, *, on_change: Callable[[str], None]) -> None:
         self.cluster = cluster
         self._on_change = on_change
-        self._unsubscribe = cluster.caches.acquire(CRDS_VIEW, is_optional=True).subscribe(self._changed)
+        self._unsubscribe = cluster.caches.acquire(CRDS_VIEW).subscribe(self._changed)
 
     async def tried(self, *, timeout: float) -> None:
         """Return when the present ones are known, or could not be read, at most after so many seconds."""

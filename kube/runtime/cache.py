@@ -81,6 +81,7 @@ class View(Generic[T]):
         most: limit for the kept part of an object, in bytes as MessagePack, unless it is JSON; larger ones are unknown.
         packs: whether large JSON is packed; not for kinds that only operators write, and many read.
         managed_fields: whether objects have them when they are projected.
+        is_optional: whether its users work without it: after a refusal, it is tried again only with new credentials.
     """
 
     resource: Resource
@@ -94,6 +95,7 @@ class View(Generic[T]):
     most: int = 16 << 10
     packs: bool = True
     managed_fields: bool = False
+    is_optional: bool = False
 
 
 class _Values(Sequence[T]):
@@ -526,10 +528,8 @@ class Caches:
         """Whether objects of that namespace are in the stores."""
         return not resource.namespaced or not self._namespaces or namespace in self._namespaces
 
-    def acquire(self, view: View[T], *, needed_at_start: bool = False, is_optional: bool = False) -> Store[T]:
+    def acquire(self, view: View[T], *, needed_at_start: bool = False) -> Store[T]:
         """Store of a view, watching from the first user on; not synced yet when it is new.
-
-        An optional one is not tried again after a refusal, until there are new credentials.
 
         Raises: Unreachable: after `close`.
         """
@@ -537,7 +537,7 @@ class Caches:
             raise Unreachable("the connection to this cluster is closed")
         running = self._running.get(view)
         if running is None:
-            running = self._running[view] = self._start(view, needed_at_start, is_optional)
+            running = self._running[view] = self._start(view, needed_at_start)
         running.users += 1
         return running.store
 
@@ -603,7 +603,7 @@ class Caches:
         self._running.clear()
         await _stop(tasks)
 
-    def _start(self, view: View[T], needed_at_start: bool, is_optional: bool) -> _Running:
+    def _start(self, view: View[T], needed_at_start: bool) -> _Running:
         store = Store(view, needed_at_start=needed_at_start)
         running = _Running(store=store, feeds=[], resync=_create_task(self._resync(store)))
         for namespace in self._namespaces_of(view):
@@ -618,7 +618,7 @@ class Caches:
                 on_history_rewound=self._history_rewound,
                 on_older_list=self._older_list,
                 on_start_failure=self._start_failure if needed_at_start else _ignore,
-                on_refused=self._watch_refused if is_optional else None,
+                on_refused=self._watch_refused if view.is_optional else None,
                 known=store.newest,
                 managed_fields=view.managed_fields,
             )

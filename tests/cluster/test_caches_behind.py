@@ -40,11 +40,11 @@ async def test_what_a_program_can_do_without_is_not_requested_again_after_a_refu
     cluster: Cluster, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One request, one line in the log, one metric; with new credentials it is tried again."""
-    user, view = f"reader-{uuid.uuid4().hex[:8]}", View(CONFIG_MAPS, without_managed_fields)
+    user, view = f"reader-{uuid.uuid4().hex[:8]}", View(CONFIG_MAPS, without_managed_fields, is_optional=True)
     with closing(cluster.audit()) as audit:
         async with connected(cluster.kubeconfig_for(user), user) as client:
             caches = Caches(client, namespaces=[namespace], timings=QUICK)
-            optional = caches.acquire(view, is_optional=True)
+            optional = caches.acquire(view)
             needed = caches.acquire(View(SECRETS, without_managed_fields))
             shared = Connected(
                 transport=client.transport, client=client, caches=caches, discovery=Discovery(client), namespaces=()
