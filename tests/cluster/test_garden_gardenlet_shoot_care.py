@@ -387,10 +387,8 @@ async def test_what_extensions_see_of_a_shoot_is_missing(place: CarePlace) -> No
 async def test_while_it_is_to_move_only_the_seed_that_has_it_reports(place: CarePlace) -> None:
     other = CarePlace(place.garden, shared=place)
     place.kubeconfig(place.garden.cluster.kubeconfig)
-    # Admission rejects that a cluster with workers begins to move.
-    for kind in ("Migrate", "Reconcile"):
-        place.place.patch(SHOOTS, "s", {"status": {"lastOperation": place.operation | {"type": kind}}}, status=True)
-        place.place.patch(SHOOTS, "s", {"spec": {"seedName": other.name}})
+    place.place.patch(SHOOTS, "s", {"status": {"lastOperation": place.operation | {"type": "Reconcile"}}}, status=True)
+    place.place.patch(SHOOTS, "s", {"spec": {"seedName": other.name}})
     audit = place.garden.cluster.audit()
     mark = audit.mark()
     async with other.checked(saver.declare, every=_PERIOD), place.checked(saver.declare, every=_PERIOD):
