@@ -1,10 +1,12 @@
 """Each command in docs/real-clusters.md, from its top to its bottom, on two API servers that are empty at first.
 
-The charts are those of a release. Pods of the programs are real processes with the rights, files and configuration that
-the charts give them; those of the seed's components and of extensions do not run, so that the Shoot waits for a Seed.
-Copying images is recorded only: there is no registry.
+The charts are those of a release. Pods of the programs, and of the resource manager of the seed, are real processes with
+the rights, files and configuration that the charts give them. An extension, installed from a chart in a registry, is
+played with its rights, as is what a cloud does for Services. Other pods do nothing: the operation of the Shoot goes as
+far as its etcd. Copying images is recorded only.
 """
 
+import asyncio
 import contextlib
 import os
 import re
@@ -17,13 +19,21 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.registry import images_of_workers
+from config.gardenlet.schema import KUBERNETES_PROGRAMS
 from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
+from gardener.api.extensions import INFRASTRUCTURES
+from gardener.api.garden import SHOOTS
+from kit.chart_registry import FakeRegistry
 from kit.deployments import is_available, pod_of, reported_bundle, serve_at, until
+from kit.eventually import PATIENCE
+from kit.played_extensions import CHART, extension, load_balancers
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import Place
 from kube.errors import NotFound
-from kube.resources import DEPLOYMENTS, ENDPOINTS, SECRETS
+from kube.objects import metadata
+from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, ENDPOINTS, NAMESPACES, NODES, SECRETS, Resource
 from localprocesses.helm_program import find_or_build
 from localprovider.seeds.configuration import API_SERVER
 from release.__main__ import manifests_and_charts
@@ -37,21 +47,16 @@ pytestmark = [
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "real-clusters.md").read_text()
 WEBHOOKS, CONTAINER = "garden-gardener-resource-manager", "gardener-resource-manager"
-_TOKENS_API, _TOKENS_PORT = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.authentication.gardener.cloud", 10251
+_TOKENS_API = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.authentication.gardener.cloud"
 ROLES = ("controller-manager", "scheduler")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SKOPEO = '#!/bin/sh\necho "$@" >> "$COPIED"\n'
-_VECTOR = ("pause-container", "coredns", "etcd-druid", "gardener-node-agent", "hyperkube", "kube-apiserver")
-
-
-_SEED_STAYS = "a Seed goes when its components are gone, which nothing runs here; test_box_of_seed.py removes one"
-LEFT_OUT = {
-    "wait shoot rose": "no Shoot is scheduled to a Seed whose bucket no extension has created",
-    "delete seed meadow": _SEED_STAYS,
-    "delete -f my-garden/extensions.yaml": _SEED_STAYS,
-    "delete -f garden/crds": _SEED_STAYS,
+_VECTOR = {
+    *("pause-container", "etcd-druid", "hyperkube", *KUBERNETES_PROGRAMS, *images_of_workers()),
+    *("istio-istiod", "istio-proxy", "nginx-ingress-controller-seed", "ingress-default-backend"),
 }
-"""By a part of the command."""
+TECHNICAL_ID = "shoot--dev--rose"
+_OWN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 class Followed:
@@ -67,7 +72,7 @@ class Followed:
         (directory / ".venv").symlink_to(PROJECT / ".venv")
         for name, cluster in (("garden", garden), ("seed", seed)):
             shutil.copy(cluster.kubeconfig, directory / f"{name}.kubeconfig")
-        vector = [{"name": name, "repository": f"source.example.com/{name}", "tag": "v1"} for name in _VECTOR]
+        vector = [{"name": name, "repository": f"source.example.com/{name}", "tag": "v1"} for name in sorted(_VECTOR)]
         (directory / "containers.yaml").write_text(yaml.safe_dump({"images": vector}))
         for version in ("0.1.0", "0.2.0"):
             release = Release(version=version, revision="", registry="", base="")
@@ -93,7 +98,7 @@ class Followed:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
@@ -107,20 +112,26 @@ def commands() -> Iterator[str]:
 
 
 class Operated:
-    """Two clusters, and what a test does for them instead of nodes: `after` and `before` a command of the page."""
+    """Two clusters, and what a test does for them instead of nodes: `after` a command of the page."""
 
     def __init__(self, garden: Cluster, seed: Cluster, directory: Path, stack: contextlib.ExitStack) -> None:
-        self.garden, self.seed, self._directory, self._stack = garden, seed, directory, stack
+        self.garden, self.seed, self._directory = garden, seed, directory
         self._pods = 0
-        self._of_garden = stack.enter_context(contextlib.ExitStack())
+        self._of_garden, self._of_gardenlet, self._of_seed = (
+            stack.enter_context(contextlib.ExitStack()) for _ in range(3)
+        )
         self._place, self._at_seed = Place(garden, "garden"), Place(seed, "garden")
         self.after: Mapping[str, Callable[[], None]] = {
             "install garden ": self._start_admission,
             "install garden-controllers ": self._start_controllers,
-            "install gardenlet ": self._start_gardenlet,
+            "install gardenlet ": self._start_seed,
             "wait seed meadow": self._check_bootstrap,
-            "rollback garden$": self._start_again,
+            "why shoot rose": self._check_operation,
             "upgrade gardenlet ": self._check_upgrade,
+            "rollback gardenlet$": self._start_gardenlet,
+            "rollback garden$": self._check_rollback,
+            "delete seed meadow": self._check_seed,
+            "delete -f garden/crds": self._check_definitions,
         }
 
     def _pod(self, place: Place, name: str, **labels: str) -> DeployedPod:
@@ -136,7 +147,7 @@ class Operated:
         webhooks = self._of_garden.enter_context(server.start(CONTAINER))
         serve_at(self._place, server.webhook_port, name=WEBHOOKS)
         # Without tokens, namespaces are not deleted, since their content is not known.
-        self.garden.api.patch(_TOKENS_API, {"spec": {"service": {"port": _TOKENS_PORT}}})
+        self.garden.api.patch(_TOKENS_API, {"spec": {"service": {"port": server.tokens_port}}})
         webhooks.wait_until_ready()
 
     def _start_controllers(self) -> None:
@@ -144,9 +155,18 @@ class Operated:
             pod = self._pod(self._place, role, app="gardener", role=role)
             self._of_garden.enter_context(pod.start(f"gardener-{role}")).wait_until_ready()
 
+    def _start_seed(self) -> None:
+        self._start_gardenlet()
+        manager = self._pod(self._at_seed, "resource-manager", app=CONTAINER)
+        self._of_seed.enter_context(manager.start(CONTAINER))
+        serve_at(self._at_seed, manager.webhook_port, name=CONTAINER)
+
     def _start_gardenlet(self) -> None:
+        """In place of an older one."""
+        self._of_gardenlet.close()
+        until(partial(is_available, self._at_seed, "gardenlet"), "the gardenlet to be available")
         pod = self._pod(self._at_seed, "gardenlet", app="gardener", role="gardenlet")
-        self._gardenlet = self._stack.enter_context(pod.start("gardenlet"))
+        self._of_gardenlet.enter_context(pod.start("gardenlet"))
 
     def _check_bootstrap(self) -> None:
         """The token is gone, and the certificate is there."""
@@ -155,6 +175,19 @@ class Operated:
             self._at_seed.get(SECRETS, "gardenlet-kubeconfig-bootstrap")
         tokens = self.garden.api.get(f"{SECRETS.path(namespace='kube-system')}")["items"]
         assert not [each for each in tokens if each.get("type") == "bootstrap.kubernetes.io/token"]
+
+    def _check_operation(self) -> None:
+        """The extension has answered, and the operation has come to etcd."""
+        path = SHOOTS.path(namespace="garden-dev", name="rose")
+        infrastructure = INFRASTRUCTURES.path(namespace=TECHNICAL_ID, name="rose")
+
+        def has_begun() -> bool:
+            last = self.garden.api.get(path)["status"]["lastOperation"]
+            assert (last["type"], "etcd" in last["description"]) == ("Create", True)
+            assert self.seed.api.get(infrastructure)["status"]["lastOperation"]["state"] == "Succeeded"
+            return True
+
+        until(has_begun, "the operation to come to etcd", state=lambda: self.garden.api.get(path)["status"])
 
     def images(self) -> dict[str, str]:
         """Images of the programs, by their Deployments."""
@@ -166,29 +199,68 @@ class Operated:
         }
 
     def _check_upgrade(self) -> None:
-        assert set(self.images().values()) == {"registry.example.com/mirror/resource-manager:v0.2.0"}
+        assert {image.rpartition(":")[2] for image in self.images().values()} == {"v0.2.0"}
+        self._start_gardenlet()
 
-    def _start_again(self) -> None:
+    def _check_rollback(self) -> None:
         """The pods are others, whose tokens are valid, and the Service has the ports of the chart."""
-        self._check_rollback()
+        assert {image.rpartition(":")[2] for image in self.images().values()} == {"v0.1.0"}
         self._of_garden.close()
         self._start_admission()
         self._start_controllers()
 
-    def _check_rollback(self) -> None:
-        assert set(self.images().values()) == {"registry.example.com/mirror/resource-manager:v0.1.0"}
+    def _check_seed(self) -> None:
+        """Only the gardenlet is left."""
+
+        def is_empty() -> bool:
+            assert not names(self.seed, CUSTOM_RESOURCE_DEFINITIONS)
+            assert names(self.seed, NAMESPACES) == {"garden", *_OWN_NAMESPACES}
+            return True
+
+        until(is_empty, "the seed to be empty")
+        self._of_gardenlet.close()
+        self._of_seed.close()
+
+    def _check_definitions(self) -> None:
+        assert not names(self.garden, CUSTOM_RESOURCE_DEFINITIONS)
 
 
-def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(devcluster_run: RunClusters, tmp_path: Path) -> None:
-    with Cluster(nodes=2) as garden, Cluster(nodes=2) as seed, contextlib.ExitStack() as stack:
-        seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)  # as in real clusters
-        followed, operated = Followed(tmp_path, garden, seed), Operated(garden, seed, tmp_path, stack)
+def names(cluster: Cluster, resource: Resource) -> set[str]:
+    return {metadata(each)["name"] for each in cluster.api.get(resource.path())["items"]}
+
+
+async def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(
+    devcluster_run: RunClusters, tmp_path: Path
+) -> None:
+    registry = FakeRegistry()
+    registry.tag("v1.0.0", CHART)
+    with Cluster(nodes=2) as garden, Cluster(nodes=2) as seed:
+        make_real(seed)
+        async with registry.serving(), asyncio.TaskGroup() as tasks:
+            played = [
+                tasks.create_task(extension(seed, tmp_path, "provider-example")),
+                tasks.create_task(load_balancers(seed, "192.0.2.10")),
+            ]
+            await asyncio.to_thread(follow, garden, seed, tmp_path, f"{registry.host}/mirror")
+            for each in played:
+                each.cancel()
+
+
+def make_real(seed: Cluster) -> None:
+    """Add what clusters with nodes have: the address of the API server, and zones."""
+    seed.api.apply(ENDPOINTS.path(namespace="default", name="kubernetes"), API_SERVER)
+    for node in names(seed, NODES):
+        seed.api.patch(NODES.path(name=node), {"metadata": {"labels": {"topology.kubernetes.io/zone": "region-1a"}}})
+
+
+def follow(garden: Cluster, seed: Cluster, directory: Path, mirror: str) -> None:
+    with contextlib.ExitStack() as stack:
+        followed, operated = Followed(directory, garden, seed), Operated(garden, seed, directory, stack)
         for command in commands():
             print(command, flush=True)
-            if any(each in command for each in LEFT_OUT):
-                continue
-            followed.run(command.replace("--timeout=2m", "--timeout=50s"))
+            followed.run(command.replace("=registry.example.com/mirror", f"={mirror}"))
             for pattern, done in operated.after.items():
                 if re.search(pattern, command):
                     done()
-        assert len(followed.copied.read_text().splitlines()) == len(_VECTOR) + 3
+        versioned = 1 + len(KUBERNETES_PROGRAMS)
+        assert len(followed.copied.read_text().splitlines()) == len(_VECTOR) + versioned + 1

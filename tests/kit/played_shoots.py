@@ -283,7 +283,7 @@ class Player:
             await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _say(client: Client, resource: Resource, obj: Object, status: Object) -> None:
+async def say(client: Client, resource: Resource, obj: Object, status: Object) -> None:
     present = obj.get("status") or {}
     if {name: present.get(name) for name in status} != status:
         meta = metadata(obj)
@@ -310,7 +310,7 @@ async def _rolls_out(client: Client, resource: Resource, obj: Object) -> None:
     }
     reported = {"conditions": _bare((obj.get("status") or {}).get("conditions"))}
     if {**(obj.get("status") or {}), **reported} != status:
-        await _say(client, resource, obj, {**dict.fromkeys(fields), **status})  # none of those that were, if it sleeps
+        await say(client, resource, obj, {**dict.fromkeys(fields), **status})  # none of those that were, if it sleeps
 
 
 def _bare(conditions: Any) -> list[Object]:
@@ -326,7 +326,7 @@ async def _taken(client: Client, resource: Resource, obj: Object) -> Object:
     return await client.patch(resource, Key(meta.get("namespace", ""), meta["name"]), change)
 
 
-async def _answers(client: Client, resource: Resource, obj: Object) -> None:
+async def answers(client: Client, resource: Resource, obj: Object) -> None:
     if is_deleting(obj):
         return await _let_go(client, resource, obj)
     if keys.OPERATION not in annotations(obj) and (obj.get("status") or {}).get("lastOperation"):
@@ -340,7 +340,7 @@ async def _answers(client: Client, resource: Resource, obj: Object) -> None:
         # As a clock that goes a little ahead: times are of seconds.
         "lastUpdateTime": format_time(utc_now() + timedelta(seconds=1)),
     }
-    return await _say(
+    return await say(
         client, resource, live, {"observedGeneration": metadata(live)["generation"], "lastOperation": operation}
     )
 
@@ -354,7 +354,7 @@ async def _operates_etcd(client: Client, resource: Resource, obj: Object) -> Non
     ready = {"status": "Ready", "reason": "Played", "lastTransitionTime": metadata(live)["creationTimestamp"]}
     members = [{"name": f"{metadata(live)['name']}-{number}", **ready} for number in range(count)] if count > 1 else []
     reported = {"observedGeneration": metadata(live)["generation"], "ready": bool(count), **counts}
-    return await _say(client, resource, live, reported | ({"members": members} if members else {}))
+    return await say(client, resource, live, reported | ({"members": members} if members else {}))
 
 
 async def applies(client: Client, resource: Resource, obj: Object) -> None:
@@ -366,13 +366,13 @@ async def applies(client: Client, resource: Resource, obj: Object) -> None:
     now = format_time(utc_now())
     times = {"lastTransitionTime": now, "lastUpdateTime": now, "reason": "Played", "message": "played"}
     conditions = [{"type": of, "status": status, **times} for of, status in RESOURCES_GOOD.items()]
-    return await _say(client, resource, obj, {"observedGeneration": generation, "conditions": conditions})
+    return await say(client, resource, obj, {"observedGeneration": generation, "conditions": conditions})
 
 
 PLAYED: Mapping[Resource, Do] = {
     DEPLOYMENTS: _rolls_out,
     ETCDS: _operates_etcd,
-    **dict.fromkeys(_ASKED, _answers),
+    **dict.fromkeys(_ASKED, answers),
     MANAGED_RESOURCES: applies,
-    resources.BACKUP_ENTRIES: _answers,
+    resources.BACKUP_ENTRIES: answers,
 }

@@ -64,6 +64,7 @@ class DeployedPod:
         self._spec = pod["spec"]
         self._change = change
         self.webhook_port, self.probe_port, self._metrics_port = free_port(), free_port(), free_port()
+        self.tokens_port, self._front_proxy_port = free_port(), free_port()
         self._volumes: dict[str, Path] = {
             volume["name"]: directory / volume["name"] for volume in self._spec["volumes"]
         }
@@ -133,6 +134,9 @@ class DeployedPod:
             server = document["server"]
             if document["kind"] in {"ResourceManagerConfiguration", "GardenWebhooksConfiguration"}:
                 server.setdefault("webhooks", {}).update({"bindAddress": "127.0.0.1", "port": self.webhook_port})
+            for section, port in (("tokens", self.tokens_port), ("frontProxy", self._front_proxy_port)):
+                if section in server:
+                    server[section]["port"] = port
             server["healthProbes"] |= {"bindAddress": "127.0.0.1", "port": self.probe_port}
             server["metrics"] |= {"bindAddress": "127.0.0.1", "port": self._metrics_port}
             self._change(document)

@@ -61,7 +61,9 @@ DELETE: Graph[SeedOperation] = Graph(
     "Seed deletion",
     [
         _gone(_IDENTITY),
-        required.INSTALLATIONS_GONE,
+        # First, since its extension stays as long as it is there.
+        Task("ingress-record", "Destroying managed ingress DNS record", ingress.destroy_record),
+        replace(required.INSTALLATIONS_GONE, after=["cluster-identity", "ingress-record"]),
         _gone(_SYSTEM, "installations"),
         *(_gone(each, "installations") for each in _COMPONENTS),
         _gone(ingress.UNIT, *(each.name for each in COMPONENTS if "istio" in each.after)),

@@ -77,7 +77,7 @@ async def destroy(operation: SeedOperation) -> None:
     Raises:
         ReconcileError: it is not gone in time.
     """
-    await _destroy_record(operation)
+    await destroy_record(operation)
     managed = in_seed("", [])
     for component, kinds in ((NAME, managed), (_DISCOVERY, managed), (_NAMESPACES, [NAMESPACES.type_meta])):
         await operation.objects.destroy(component, kinds, seconds=_GONE_SECONDS)
@@ -164,7 +164,7 @@ async def until_reachable(operation: SeedOperation) -> None:
     )
     wanted = record(operation.seed, address=address_of(live))
     if wanted is None:
-        await _destroy_record(operation)
+        await destroy_record(operation)
         return
     secret = await _credentials(operation)
     await operation.objects.deploy(_RECORD, [secret])
@@ -243,7 +243,7 @@ async def _own_record(operation: SeedOperation) -> Object | None:
     return live if live is not None and keys.GARDENLET_COMPONENT in annotations(live) else None
 
 
-async def _destroy_record(operation: SeedOperation) -> None:
+async def destroy_record(operation: SeedOperation) -> None:
     if operation.objects.is_gone(_RECORD):
         return
     if await _own_record(operation) is not None:
