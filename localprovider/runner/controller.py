@@ -130,7 +130,7 @@ class Runner:
         asks = any_of(ASKS, changed(annotation(SIMULATED)))
         deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=asks))
 
-        def in_extension(change: Change[str]) -> list[Key]:
+        def in_extension(change: Change[int]) -> list[Key]:
             return deployments.keys_by_index(_BY_NAMESPACE, change.key.name)
 
         extensions = loop.watch(caches, _EXTENSIONS_VIEW, enqueue_mapped(in_extension, when=came))
