@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
@@ -131,7 +130,7 @@ class Runner:
         asks = any_of(ASKS, changed(annotation(SIMULATED)))
         deployments = loop.watch(caches, DEPLOYMENTS_VIEW, enqueue(when=asks))
 
-        def in_extension(change: Change[Any]) -> list[Key]:
+        def in_extension(change: Change[int]) -> list[Key]:
             return deployments.keys_by_index(_BY_NAMESPACE, change.key.name)
 
         extensions = loop.watch(caches, _EXTENSIONS_VIEW, enqueue_mapped(in_extension, when=came))

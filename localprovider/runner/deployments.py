@@ -163,13 +163,13 @@ def _template(deployment: Object) -> Object:
 
 
 def not_run(deployment: Object) -> str:
-    """Problem of an extension's Deployment that nobody has declared as running; empty if there is none."""
+    """Problem of an extension's Deployment; empty once the user has declared its program as running."""
     if annotations(deployment).get(SIMULATED) == "true" or not integer(spec(deployment).get("replicas")):
         return ""
     containers = mappings(_template(deployment).get("containers"))
     images, name = ", ".join(text(each.get("image")) for each in containers), key(deployment)
     return (
-        f"no pods run on this seed: start the program of {images} yourself, as the manifest says, then: "
+        f"no pods run on this seed: start the program of {images} yourself, with the flags in its manifest, then: "
         f"kubectl annotate deployment {name.name} -n {name.namespace} --overwrite {SIMULATED}=true"
     )
 

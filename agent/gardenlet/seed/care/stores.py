@@ -26,7 +26,7 @@ def checked(managed_resource: Object) -> Object | None:
     """Cached fields of a ManagedResource: generation, and relevant parts of the status.
 
     None if it is not of a component of the seed: without a class, it is for a Shoot; an installed extension has its own
-    conditions, and a failure of it concerns only the Shoots that need it.
+    conditions, and its failure affects only the Shoots that need it.
     """
     if not spec(managed_resource).get("class") or CONTROLLER_INSTALLATION_NAME in labels(managed_resource):
         return None
