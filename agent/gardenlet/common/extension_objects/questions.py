@@ -33,7 +33,7 @@ class Question:
     data_changed: str = ""
 
     def differs(self, live: Object) -> bool:
-        """Whether the request asks for something else than the object has."""
+        """Whether the object lacks something that the request contains."""
         return (
             spec(live) != spec(self.manifest)
             or not labels(self.manifest).items() <= labels(live).items()
