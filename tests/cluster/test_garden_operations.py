@@ -352,13 +352,21 @@ def _waited(shoots: Shoots, *arguments: str) -> Result:
 
 
 def test_a_deletion_ends_with_the_shoot(shoots: Shoots) -> None:
+    """Each state on the way is shown once: those of an attempt that is repeated alternate."""
+    begun = {"type": "Delete", "state": "Processing", "progress": 10, "description": "Deleting etcd"}
+    failed = begun | {"state": "Error", "description": "the bucket is away"}
     shoots.make("s", SUCCEEDED)
     shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": ["gardener"]}})
     shoots.done("delete", "s", "--yes")
-    shoots.report("s", {"type": "Delete", "state": "Processing", "progress": 10, "description": "Deleting etcd"})
+    shoots.report("s", begun)
     with _background(shoots, "wait", "s", "--timeout", "5m") as waiting:
         assert waiting.stderr is not None
         assert "Delete Processing, 10 %: Deleting etcd" in waiting.stderr.readline()
+        shoots.report("s", failed)
+        assert "Delete Error, 10 %: the bucket is away" in waiting.stderr.readline()
+        for state in (begun, failed, begun | {"progress": 20}):
+            shoots.report("s", state)
+        assert "Delete Processing, 20 %: Deleting etcd" in waiting.stderr.readline()
         shoots.place.patch(SHOOTS, "s", {"metadata": {"finalizers": None}})
         assert waiting.wait(300) == 0
         assert waiting.stderr.read().endswith(f"✔ Shoot {shoots.place.namespace}/s: deleted\n")

@@ -541,8 +541,8 @@ def test_the_error_of_a_program_is_listed_while_its_task_waits() -> None:
     walk.note("b", "Deployment y: it does not exist")
     before = {"lastErrors": [{"taskID": "A", "description": "late"}]}
     listed = status.progressing(before, "Create", walk.snapshot(), now=NOW)["lastErrors"]
-    told = f'task "A" waits: {PROGRAM_ENDED}: no such plugin'
-    assert listed == [{"description": told, "taskID": "A", "lastUpdateTime": format_time(NOW)}]
+    described = f'task "A" waits: {PROGRAM_ENDED}: no such plugin'
+    assert listed == [{"description": described, "taskID": "A", "lastUpdateTime": format_time(NOW)}]
     later = {"now": NOW + timedelta(minutes=1)}
     assert status.progressing({"lastErrors": listed}, "Create", walk.snapshot(), **later)["lastErrors"] == listed
     walk.end(tasks[0])

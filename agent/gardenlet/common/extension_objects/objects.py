@@ -55,7 +55,7 @@ class Asked:
     timestamp: str
     """Value of the timestamp annotation that requests a response."""
     is_new: bool = field(default=False, compare=False)
-    """Whether the object was written for it; else an earlier request stands."""
+    """Whether it is demanded, or differs from the object; most requests only repeat an earlier one."""
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind} {self.name}"
@@ -123,11 +123,11 @@ class ExtensionObjects:
             nonlocal read, is_absent
             live = None if is_absent else await self._living(kind, name, read)
             read, is_absent = None, False
-            is_new = live is None or question.is_open(live)
+            is_new = live is None or question.is_demanded or question.differs(live)
             if live is None:
                 requested = await self._kick(question.operation, None)
                 await self._client.create(kind.resource, question.body(None, requested))
-            elif is_new:
+            elif question.is_open(live):
                 requested = await self._kick(question.operation, live)
                 body = question.body(live, requested)
                 # A failing extension may write its status faster than this request completes.

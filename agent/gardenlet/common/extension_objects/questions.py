@@ -32,15 +32,18 @@ class Question:
     is_demanded: bool = False
     data_changed: str = ""
 
-    def is_open(self, live: Object) -> bool:
-        """Whether to send the request, since the object has no response to it."""
-        is_new = (
+    def differs(self, live: Object) -> bool:
+        """Whether the object lacks something that the request contains."""
+        return (
             spec(live) != spec(self.manifest)
             or not labels(self.manifest).items() <= labels(live).items()
             or not annotations(self.manifest).items() <= annotations(live).items()
         )
+
+    def is_open(self, live: Object) -> bool:
+        """Whether to send the request, since the object has no response to it."""
         return self.is_demanded or self.kind.needs_request(
-            live, spec_changed=is_new, operation=self.operation, data_changed=self.data_changed
+            live, spec_changed=self.differs(live), operation=self.operation, data_changed=self.data_changed
         )
 
     def body(self, live: Object | None, requested: Mapping[str, str]) -> Object:

@@ -270,7 +270,7 @@ class ShootOperation:
 
     @property
     def has_changed(self) -> bool:
-        """Whether this operation has written objects of components, or requested anything of extensions."""
+        """Whether this operation has written objects of components, or requested anything new of extensions."""
         return bool(self._written) or any(each.is_new for each in self._requested.values())
 
     async def destroy(self, component: str, objects: Collection[Object], *, seconds: float) -> None:
