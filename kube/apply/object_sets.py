@@ -13,8 +13,8 @@ client has set. Everything else but the status comes from the manifest, with the
 kind, and with the replicas chosen by an autoscaler of the same set.
 
 Admission runs only when an object is written, and the API server records no owner of what a webhook has added. So an
-object that webhooks may mutate is sent although it is as desired if the caller asks for that (`resends`): the manifest,
-without former mutations, gets those of today's webhooks. If they are the same, the API server stores nothing.
+object for which the caller chooses that (`resends`) is sent although it is as desired: the manifest, without former
+mutations, gets those of the current webhooks. If they are the same, the API server stores nothing.
 
 An object may carry a label by which another component removes it once it is unused (`Marks.collected`). It is written
 like all others, and never removed here: running pods may still use it.

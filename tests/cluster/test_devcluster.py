@@ -15,6 +15,7 @@ from kit.objects import CONTAINERS, deployment, obj, pod
 from kit.world import Place
 from kube.errors import Forbidden, NotFound, ServerFailure, Unreachable
 from kube.objects import Object, condition
+from localprocesses.components import NODE_ANNOTATION
 
 
 def kubectl(kubeconfig: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -57,13 +58,21 @@ def run_pod(place: Place, **fields: Any) -> Object:
     return place.get("Pod", "pod")
 
 
-@pytest.mark.parametrize("host", [False, True], ids=["its own network", "that of its node"])
-def test_a_pod_is_scheduled_and_gets_ready(host: bool, cluster: Cluster, namespace: str) -> None:
-    running = run_pod(Place(cluster, namespace), hostNetwork=host)
+def test_a_pod_is_scheduled_and_gets_ready(cluster: Cluster, namespace: str) -> None:
+    running = run_pod(Place(cluster, namespace))
     assert running["spec"]["nodeName"].startswith("node-")
-    status = running["status"]
-    assert (status["podIP"] == status["hostIP"], bool(status["podIP"])) == (host, True)
+    assert running["status"]["podIP"]
     assert [status["ready"] for status in running["status"]["containerStatuses"]] == [True]
+
+
+def test_a_pod_in_the_network_of_a_node_without_an_address_gets_ready(cluster: Cluster, namespace: str) -> None:
+    place, name = Place(cluster, namespace), f"bare-{namespace}"
+    place.create(obj("Node", name, annotations=dict([NODE_ANNOTATION])))
+    try:
+        status = run_pod(place, hostNetwork=True, nodeName=name)["status"]
+        assert status["podIP"] == status["hostIP"] != ""
+    finally:
+        place.delete("Node", name)
 
 
 def test_a_deleted_pod_is_gone_in_a_moment(cluster: Cluster, namespace: str) -> None:
