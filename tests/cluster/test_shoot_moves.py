@@ -60,7 +60,7 @@ class Move(Meadow):
 
     def keys(self) -> dict[str, Object]:
         """What moves along, with its data."""
-        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=managed-by%3Dsecrets-manager,persist%3Dtrue"
+        path = f"{SECRETS.path(namespace=TECHNICAL_ID)}?labelSelector=persist%3Dtrue"
         return {metadata(each)["name"]: each["data"] for each in self.seed.api.get(path)["items"]}
 
     def running(self) -> dict[str, str]:
