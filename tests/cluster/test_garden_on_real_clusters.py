@@ -2,7 +2,7 @@
 
 The charts are those of a release. Pods of the programs, and of the resource manager of the seed, are real processes with
 the rights, files and configuration that the charts give them. An extension, installed from a chart in a registry, is
-played with its rights, as is what a cloud does for Services. Other pods do nothing: the operation of the Shoot goes as
+simulated with its rights, as is what a cloud does for Services. Other pods do nothing: the operation of the Shoot goes as
 far as its etcd. Copying images is recorded only.
 """
 
@@ -25,6 +25,7 @@ from devcluster.cluster import Cluster
 from devcluster.testing.pytest_plugin import RunClusters
 from gardener.api.extensions import INFRASTRUCTURES
 from gardener.api.garden import SHOOTS
+from gardener.garden.shoots import last_operation
 from kit.chart_registry import FakeRegistry
 from kit.deployments import is_available, pod_of, reported_bundle, serve_at, until
 from kit.eventually import PATIENCE
@@ -32,7 +33,7 @@ from kit.played_extensions import CHART, extension, load_balancers
 from kit.processes.deployed_pods import DeployedPod
 from kit.world import Place
 from kube.errors import NotFound
-from kube.objects import metadata
+from kube.objects import metadata, text
 from kube.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, ENDPOINTS, NAMESPACES, NODES, SECRETS, Resource
 from localprocesses.helm_program import find_or_build
 from localprovider.seeds.configuration import API_SERVER
@@ -116,7 +117,7 @@ class Operated:
 
     def __init__(self, garden: Cluster, seed: Cluster, directory: Path, stack: contextlib.ExitStack) -> None:
         self.garden, self.seed, self._directory = garden, seed, directory
-        self._pods = 0
+        self._pods, self._of_resource_manager = 0, 0
         self._of_garden, self._of_gardenlet, self._of_seed = (
             stack.enter_context(contextlib.ExitStack()) for _ in range(3)
         )
@@ -159,7 +160,15 @@ class Operated:
         self._start_gardenlet()
         manager = self._pod(self._at_seed, "resource-manager", app=CONTAINER)
         self._of_seed.enter_context(manager.start(CONTAINER))
-        serve_at(self._at_seed, manager.webhook_port, name=CONTAINER)
+        self._of_resource_manager = manager.webhook_port
+
+    async def route(self) -> None:
+        """Lead the Service of the seed's resource manager to its process, again whenever the gardenlet has written it."""
+        while True:
+            await asyncio.sleep(0.5)
+            if port := self._of_resource_manager:
+                with contextlib.suppress(NotFound):
+                    await asyncio.to_thread(serve_at, self._at_seed, port, name=CONTAINER)
 
     def _start_gardenlet(self) -> None:
         """In place of an older one."""
@@ -182,9 +191,9 @@ class Operated:
         infrastructure = INFRASTRUCTURES.path(namespace=TECHNICAL_ID, name="rose")
 
         def has_begun() -> bool:
-            last = self.garden.api.get(path)["status"]["lastOperation"]
-            assert (last["type"], "etcd" in last["description"]) == ("Create", True)
-            assert self.seed.api.get(infrastructure)["status"]["lastOperation"]["state"] == "Succeeded"
+            last = last_operation(self.garden.api.get(path))
+            assert (last.get("type"), "etcd" in text(last.get("description"))) == ("Create", True)
+            assert last_operation(self.seed.api.get(infrastructure)).get("state") == "Succeeded"
             return True
 
         until(has_begun, "the operation to come to etcd", state=lambda: self.garden.api.get(path)["status"])
@@ -234,14 +243,16 @@ async def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(
 ) -> None:
     registry = FakeRegistry()
     registry.tag("v1.0.0", CHART)
-    with Cluster(nodes=2) as garden, Cluster(nodes=2) as seed:
+    with Cluster(nodes=2) as garden, Cluster(nodes=2) as seed, contextlib.ExitStack() as stack:
         make_real(seed)
         async with registry.serving(), asyncio.TaskGroup() as tasks:
+            operated = Operated(garden, seed, tmp_path, stack)
             played = [
+                tasks.create_task(operated.route()),
                 tasks.create_task(extension(seed, tmp_path, "provider-example")),
                 tasks.create_task(load_balancers(seed, "192.0.2.10")),
             ]
-            await asyncio.to_thread(follow, garden, seed, tmp_path, f"{registry.host}/mirror")
+            await asyncio.to_thread(follow, operated, Followed(tmp_path, garden, seed), f"{registry.host}/mirror")
             for each in played:
                 each.cancel()
 
@@ -253,14 +264,12 @@ def make_real(seed: Cluster) -> None:
         seed.api.patch(NODES.path(name=node), {"metadata": {"labels": {"topology.kubernetes.io/zone": "region-1a"}}})
 
 
-def follow(garden: Cluster, seed: Cluster, directory: Path, mirror: str) -> None:
-    with contextlib.ExitStack() as stack:
-        followed, operated = Followed(directory, garden, seed), Operated(garden, seed, directory, stack)
-        for command in commands():
-            print(command, flush=True)
-            followed.run(command.replace("=registry.example.com/mirror", f"={mirror}"))
-            for pattern, done in operated.after.items():
-                if re.search(pattern, command):
-                    done()
-        versioned = 1 + len(KUBERNETES_PROGRAMS)
-        assert len(followed.copied.read_text().splitlines()) == len(_VECTOR) + versioned + 1
+def follow(operated: Operated, followed: Followed, mirror: str) -> None:
+    for command in commands():
+        print(command, flush=True)
+        followed.run(command.replace("=registry.example.com/mirror", f"={mirror}"))
+        for pattern, done in operated.after.items():
+            if re.search(pattern, command):
+                done()
+    versioned = 1 + len(KUBERNETES_PROGRAMS)
+    assert len(followed.copied.read_text().splitlines()) == len(_VECTOR) + versioned + 1

@@ -18,6 +18,7 @@ from agent.gardenlet.bootstrap.rotation import seen
 from agent.gardenlet.common import views as gardenlet
 from agent.gardenlet.extensions.controller_installation import required
 from agent.gardenlet.extensions.controller_installation.install import deployments
+from agent.gardenlet.shoot.main import corrections
 from agent.gardenlet.tokens.workload_identities.identity_secret import IdentitySecret
 from agent.resource_manager.health.controller import bucket_of_pods
 from agent.resource_manager.health.projections import project_health, project_progress
@@ -97,6 +98,7 @@ metadata:
   managedFields: []
 type: Opaque
 helm: {rawChart: YQ==}
+injectGardenKubeconfig: true
 involvedObject: {apiVersion: v1, kind: Pod}
 eventTime: '2000-01-01T00:00:00.000000Z'
 lastTimestamp: '2000-01-01T00:00:00Z'
@@ -294,6 +296,7 @@ MADE_AT_WORK: dict[str, list[View[Any]]] = {
         View(CONTROLLER_DEPLOYMENTS, deployments.content)
     ],
     "agent.gardenlet.extensions.controller_installation.required: _type_of": [required.types_view(INFRASTRUCTURES)],
+    "agent.gardenlet.shoot.main.corrections: content": [View(SECRETS, corrections.content)],
     "agent.gardenlet.managed_seeds.self_upgrade.creation: without_managed_fields": [
         View(CONFIG_MAPS, without_managed_fields)
     ],

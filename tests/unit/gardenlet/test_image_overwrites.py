@@ -10,6 +10,7 @@ from config.gardenlet import decode
 from config.gardenlet.schema import Images
 from localprovider.runner.addresses import Here
 from localprovider.runner.commands import GARDENLET, PROGRAMS
+from localprovider.runner.flags import variables
 
 CONFIGURED = Images(
     resource_manager="r.example.com/manager:v1@sha256:12",
@@ -108,9 +109,9 @@ def test_a_gardenlet_on_this_computer_finds_its_file(tmp_path: Path) -> None:
         {"name": "IMAGEVECTOR_OVERWRITE", "value": "/charts_overwrite/images_overwrite.yaml"},
     ]
     here = Here(tmp_path, ["/charts_overwrite", "/etc"], "garden", {})
-    command = PROGRAMS[GARDENLET].call({"env": env, "args": ["--config=/etc/c"]}, here, {})
-    assert command[:2] == ["env", f"IMAGEVECTOR_OVERWRITE={tmp_path}/charts_overwrite/images_overwrite.yaml"]
-    assert command[-3:] == ["-m", "agent", f"--config={tmp_path}/etc/c"]
+    assert variables({"env": env}, PROGRAMS[GARDENLET].variables, here) == {
+        "IMAGEVECTOR_OVERWRITE": f"{tmp_path}/charts_overwrite/images_overwrite.yaml"
+    }
 
 
 def test_programs_are_those_of_kubernetes() -> None:

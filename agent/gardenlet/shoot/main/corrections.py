@@ -109,7 +109,7 @@ class Corrections:
             if change.new is not None and change.new != change.old and not is_first:
                 corrected.set()
 
-        view = View(resource, _content, field_selector=by_name(name.name), namespace=name.namespace, streams=True)
+        view = View(resource, content, field_selector=by_name(name.name), namespace=name.namespace, streams=True)
         unsubscribe = self.caches.acquire(view).subscribe(note)
         try:
             yield
@@ -135,7 +135,7 @@ def _named(shoot: Object) -> Hashable | None:
     return (uid(shoot), *found) if found else None
 
 
-def _content(obj: Object) -> str:
+def content(obj: Object) -> str:
     """Digest of the content, so that no secret is kept."""
     return digest({name: value for name, value in obj.items() if name not in {"metadata", "status"}}).hex()
 
