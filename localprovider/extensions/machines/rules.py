@@ -5,8 +5,8 @@ and no more than `maxUnavailable` missing meanwhile.
 """
 
 import base64
-import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +40,8 @@ _OF_MACHINES = ("machineType", "machineImage", "volume", "dataVolumes", "archite
 SIZES = "local.provider/sizes"
 """Annotation of a Worker whose Nodes are being replaced: size of each pool, without surplus Nodes."""
 _LONGEST_LEASE = 2**31 - 1
+_GZIP, _MOST = 31, 16 << 20
+"""Format, and maximum number of bytes, of saved machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +145,11 @@ def is_node_ready(node: Object) -> bool:
 
 def saved_machines(state: Object) -> list[Object]:
     """Return the MachineSets and Machines in the state of a Worker, which its Shoot has brought from another seed."""
-    packed = base64.b64decode(text(state.get("state")))
-    found = mapping(orjson.loads(gzip.decompress(packed))) if packed else {}
+    unpacked = zlib.decompressobj(wbits=_GZIP)
+    content = unpacked.decompress(base64.b64decode(text(state.get("state"))), _MOST)
+    if unpacked.unconsumed_tail:
+        raise ValueError(f"the state of the Worker is longer than {_MOST} bytes")
+    found = mapping(orjson.loads(content)) if content else {}
     deployments = [mapping(each) for each in mapping(found.get("machineDeployments")).values()]
     return [each for field in ("machineSets", "machines") for one in deployments for each in mappings(one.get(field))]
 

@@ -1,5 +1,8 @@
 """Which Nodes a pool gets, and how many are there meanwhile."""
 
+import base64
+import gzip
+import json
 from itertools import count
 from typing import Any
 
@@ -111,3 +114,14 @@ def test_each_zone_has_its_share() -> None:
         (f"{NAMESPACE}-w-z1", 2, 3),
         (f"{NAMESPACE}-w-z2", 1, 2),
     ]
+
+
+def test_saved_machines_are_those_of_all_deployments_within_a_limit() -> None:
+    def packed(content: bytes) -> Object:
+        return {"state": base64.b64encode(gzip.compress(content)).decode()}
+
+    saved = {"machineDeployments": {"a": {"machineSets": [{"kind": "S"}], "machines": [{"kind": "M"}]}}}
+    assert rules.saved_machines({}) == []
+    assert rules.saved_machines(packed(json.dumps(saved).encode())) == [{"kind": "S"}, {"kind": "M"}]
+    with pytest.raises(ValueError, match="is longer than 16777216 bytes"):
+        rules.saved_machines(packed(bytes(20 << 20)))
