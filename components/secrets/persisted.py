@@ -10,7 +10,7 @@ from kube.objects import Object, labels, mapping, mappings, metadata, string_map
 SECRET = "secret"
 """Type of such an entry."""
 _PROPERTIES = "secret-properties"
-"""Type of an entry with the type and immutability of a Secret that differ from the usual ones; upstream skips it."""
+"""Type of an entry with the type and immutability of a Secret of an extension; upstream skips it."""
 
 
 def entries(secrets: Iterable[Object]) -> list[Object]:
@@ -24,7 +24,7 @@ def _entries(secret: Object) -> Iterator[Object]:
     name, data = text(metadata(secret).get("name")), mapping(secret.get("data"))
     yield {"name": name, "type": SECRET, "labels": labels(secret), "data": data}
     properties = {"type": text(secret.get("type")), "immutable": secret.get("immutable") is True}
-    if properties["type"] and properties != _usual(data):
+    if properties["type"] and labels(secret).get(names.IDENTITY) != names.GARDENLET and properties != _usual(data):
         yield {"name": name, "type": _PROPERTIES, "data": properties}
 
 
@@ -50,5 +50,5 @@ def _secret(entry: Mapping[str, Any], namespace: str, properties: Object) -> Obj
 
 
 def _usual(data: Object) -> Object:
-    """Properties of Secrets of the gardenlet, and of those in states that other programs have saved."""
+    """Properties of Secrets of the gardenlet, and of others in states that have none."""
     return {"immutable": True, "type": TLS if data.keys() == {"tls.crt", "tls.key"} else OPAQUE}

@@ -198,7 +198,7 @@ def offer_versions(garden: Cluster) -> None:
 def report_extensions(garden: Cluster, seed: str) -> None:
     """Report extensions without a chart as installed: those of the demo data run elsewhere."""
     for each in garden.api.get(CONTROLLER_INSTALLATIONS.path())["items"]:
-        if at(spec(each), "seedRef", "name") != seed or condition(each, INSTALLED) is not None:
+        if at(spec(each), "seedRef", "name") != seed or condition(each, VALID) is not None:
             continue
         deployment = CONTROLLER_DEPLOYMENTS.path(name=str(at(spec(each), "deploymentRef", "name")))
         if "helm" not in garden.api.get(deployment):

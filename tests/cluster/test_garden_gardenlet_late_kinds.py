@@ -107,8 +107,8 @@ async def test_kinds_come_late_and_go_again(place: SeedPlace) -> None:
 
 async def test_a_managed_resource_without_a_label_is_found_at_the_next_check(place: SeedPlace) -> None:
     install_seed_kinds(place.cluster)
+    place.report_extensions(Installed="False")
     controllers = Controllers(controller_installation_care=InstallationCare(sync_period=0.2))
     async with place.gardenlet(care, controllers=controllers):
-        await until(place, "Installed", "Unknown")
         managed_resource(place, is_labelled=False)
         await until(place, "Installed", "True")

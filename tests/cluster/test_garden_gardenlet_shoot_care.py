@@ -430,10 +430,7 @@ async def test_the_state_of_a_shoot_is_saved_in_the_garden(place: CarePlace) -> 
     async with place.gardenlet(saver.declare):
         state = await saved()
     assert annotations(state)["gardener.cloud/timestamp"]
-    assert [(each["name"], each["type"]) for each in state["spec"]["gardener"]] == [
-        ("ca", "secret"),
-        ("machine-state", "machine-state"),
-    ]
+    assert [(each["name"], each["type"]) for each in state["spec"]["gardener"]] == [("ca", "secret")]
     assert state["spec"]["extensions"][0]["state"] == {"n": 1}
     assert state["spec"]["resources"][0]["data"]["data"] == {"a": "b"}
 

@@ -29,7 +29,7 @@ _LOOP = re.compile(r'controller_runtime_max_concurrent_reconciles\{controller="(
 _ADMINISTRATORS = ("system:masters",)
 _EXTENSIONS = {
     *("backupbuckets", "backupentries", "bastions", "containerruntimes", "controlplanes", "dnsrecords", "extensions"),
-    *("infrastructures", "networks", "operatingsystemconfigs", "workers"),
+    *("infrastructures", "networks", "operatingsystemconfigs", "selfhostedshootexposures", "workers"),
 }
 _INSTALLATIONS = {"controllerinstallations", "controllerregistrations"}
 _CARE = {

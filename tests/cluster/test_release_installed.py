@@ -147,7 +147,7 @@ def test_the_wheel_is_installed_into_a_fresh_environment(released: Path, own: Cl
     """The packages that it needs are those of this environment: no index is queried."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    wheel = str(only(released, "gardener_*.whl"))
+    wheel = str(only(released, "gardener_resource_manager_*.whl"))
     pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", "--quiet"]
     subprocess.run([*pip, "--no-index", "--no-deps", "--no-compile", wheel], check=True, capture_output=True)
     of_python = f"lib/python{sysconfig.get_python_version()}/site-packages"

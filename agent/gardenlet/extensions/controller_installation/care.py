@@ -143,11 +143,12 @@ class Reconciler:
             return RequeueAfter(_AGAIN_SECONDS)
         place = Key(NAMESPACE, name.name)
         managed_resource = self.managed_resources.get(place) or await self.seed.find(MANAGED_RESOURCES, place)
+        # Another program installs what has no chart, and reports it as valid.
+        is_ours = keys.INSTALLATION_FINALIZER in finalizers(installation)
         if managed_resource is not None:
             await self._write(installation, reported(managed_resource))
-        elif keys.INSTALLATION_FINALIZER in finalizers(installation):
+        elif is_ours or condition(installation, conditions.VALID) is None:
             await self._write(installation, missing(name.name))
-        # Else there is no chart: another program installs the extension, and reports it.
         return RequeueAfter(self.period)
 
     async def _write(self, installation: Object, found: list[Condition]) -> None:

@@ -146,17 +146,18 @@ class Reconciler:
         if registration is None:
             return Done()
         needed = [f"{kind}/{type_}" for kind, type_ in provided(registration) if self._has(kind, type_)]
-        reported = (condition(installation, REQUIRED) or {}).get("status")
-        # A present `False` stays as it is until an object of its kinds appears or is gone.
-        if needed or reported != "False" or name in self.affected:
-            await self._write(installation, required(needed))
+        await self._write(installation, required(needed), keeps_false=not needed and name not in self.affected)
         self.affected.discard(name)
         return Done()
 
-    async def _write(self, installation: Object, found: Condition) -> None:
+    async def _write(self, installation: Object, found: Condition, *, keeps_false: bool) -> None:
+        """Write the condition. Args: keeps_false: whether a present `False` stays, whatever its reason is."""
         now = self.clock()
 
         def compute(status: Object) -> Object:
+            present = condition({"status": status}, REQUIRED) or {}
+            if keeps_false and present.get("status") == "False":
+                return status
             having = conditions_of({"status": status})
             return {**status, "conditions": with_conditions(having, [found], now=now)}
 
