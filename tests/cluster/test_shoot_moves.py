@@ -238,7 +238,7 @@ def test_a_move_that_is_taken_back_changes_no_node_and_no_machine(move: Move) ->
         state=move.explain,
     )
     move.change({"spec": {"seedName": OTHER}})
-    move.arrives(OTHER)
+    assert move.wait("Restore", "Reconcile")["status"]["seedName"] == OTHER
     check_data(move)
     assert move.running() == running
     assert move.seed.api.get(machine)["items"] == machines

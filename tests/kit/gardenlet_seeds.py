@@ -43,14 +43,17 @@ def describe(*, garden: Cluster, seed: Cluster, networks: Object) -> None:
             cluster.api.create(CONFIG_MAPS.path(namespace="kube-system"), {"metadata": {"name": name}, "data": data})
 
 
+SENT_AGAIN = {("update", each.plural) for each in MUTATED}
+"""Writes by which webhooks see an object in each operation, though nothing changes."""
+
+
 def changing(calls: Iterable[Call]) -> list[tuple[str, str]]:
     """Verb and resource of writes, without those that only let webhooks see an object in each operation.
 
     `test_object_sets` shows that these store nothing.
     """
-    sent_again = {("update", each.plural) for each in MUTATED}
     found = [(each.verb, each.resource) for each in calls]
-    return [each for each in found if each not in sent_again and each[0] not in ("get", "list", "watch")]
+    return [each for each in found if each not in SENT_AGAIN and each[0] not in ("get", "list", "watch")]
 
 
 class SeedPlace:

@@ -83,17 +83,18 @@ class Meadow:
     def shoot(self) -> Object:
         return self.garden.api.get(PATH)
 
-    def wait(self, kind: str, *, seconds: float = SECONDS) -> Object:
-        """Until an operation of this type has succeeded with what is requested now."""
+    def wait(self, *kinds: str, seconds: float = SECONDS) -> Object:
+        """Until an operation of one of these types has succeeded with what is requested now."""
 
         def done() -> Object | None:
             shoot = self.shoot()
             status = shoot.get("status") or {}
             last = status.get("lastOperation") or {}
             is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
-            return shoot if is_current and (last.get("type"), last.get("state")) == (kind, "Succeeded") else None
+            has_succeeded = last.get("type") in kinds and last.get("state") == "Succeeded"
+            return shoot if is_current and has_succeeded else None
 
-        return eventually(done, f"{kind} of the Shoot", seconds=seconds, state=self.explain)
+        return eventually(done, f"{' or '.join(kinds)} of the Shoot", seconds=seconds, state=self.explain)
 
     def change(self, patch: Object) -> None:
         self.garden.api.patch(PATH, patch)
