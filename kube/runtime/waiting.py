@@ -132,16 +132,7 @@ class Waiting:
             return evaluated()
 
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
-        await self._until(
-            what,
-            view,
-            missing,
-            look,
-            limit=limit,
-            seconds=seconds,
-            report=report,
-            aim="ready",
-        )
+        await self._until(what, view, missing, look, limit=limit, seconds=seconds, report=report, aim="ready")
         return live or {}
 
     async def until_gone(
@@ -182,16 +173,7 @@ class Waiting:
             return reason(store.get(wanted)) or await look()
 
         what, view = f"{resource.kind} {wanted}", self._view_of(resource, wanted)
-        await self._until(
-            what,
-            view,
-            missing,
-            look,
-            limit=limit,
-            seconds=seconds,
-            report=report,
-            aim="gone",
-        )
+        await self._until(what, view, missing, look, limit=limit, seconds=seconds, report=report, aim="gone")
 
     async def until_none(
         self,

@@ -62,18 +62,10 @@ def declare(context: Context, *, patience: Patience = USUAL) -> ControlLoop:
     """Args: patience: time limits of a force deletion."""
     settings, seed, garden = context.config.controllers.shoot, context.seed, context.garden
     loop = ControlLoop("shoot", kind=SHOOTS, workers=settings.concurrent_syncs, time_limit=_LONGEST_SECONDS)
-    timing = Timing(
-        settings=settings,
-        version=text(context.gardener.get("version")),
-        is_asked=context.api.is_due,
-    )
+    timing = Timing(settings=settings, version=text(context.gardener.get("version")), is_asked=context.api.is_due)
     shoots = loop.watch(garden.caches, shoots_view(context.seed_name), spread(timing, context.clock))
     corrections = Corrections(
-        seed_name=context.seed_name,
-        client=garden.client,
-        caches=garden.caches,
-        shoots=shoots,
-        timing=timing,
+        seed_name=context.seed_name, client=garden.client, caches=garden.caches, shoots=shoots, timing=timing
     )
     loop.watch(garden.caches, shoots_view(context.seed_name), corrections.follow)
     held = set[Key]()
