@@ -16,11 +16,11 @@ waiting: `extension.errors`.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from extension.rules import SHOOT_CLASS
+from extension.rules import SHOOT_CLASS, class_of
 from gardener import operations
 from gardener.api import extensions
 from kube.conditions import Condition
-from kube.objects import Object
+from kube.objects import Object, spec
 from kube.resources import Resource
 from kube.runtime.client import Client
 
@@ -35,7 +35,7 @@ class Actuator:
     Attributes:
         resource: the kind.
         finalizer: keeps objects until they are deleted or migrated; by default that of Gardener's own library, so that
-            a program on either library takes over objects of the other.
+            a program on either library takes over objects of the other; for the kind Extension that has one per type.
         type: `spec.type` of the objects.
         classes: their `spec.class`.
     """
@@ -47,6 +47,10 @@ class Actuator:
 
     def __init__(self, seed: Client) -> None:
         self.seed = seed
+
+    def handles(self, obj: Object) -> bool:
+        """Whether the object has the type and one of the classes; the others belong to other extensions."""
+        return spec(obj).get("type") == self.type and class_of(obj) in self.classes
 
     async def reconcile(self, obj: Object, /) -> Object:
         """Create or update everything that the object describes; return fields of its status."""

@@ -12,10 +12,10 @@ from functools import partial
 from extension.actuators import Actuator
 from extension.health import HealthReconciler
 from extension.reconcile import Reconciler
-from extension.rules import class_of, is_to_be_left_alone
+from extension.rules import is_to_be_left_alone
 from gardener.api.extensions import CLUSTERS
 from gardener.keys import OPERATION
-from kube.objects import Key, Object, is_deleting, key, spec
+from kube.objects import Key, Object, is_deleting, key
 from kube.resources import Resource
 from kube.runtime.cache import Change, Store, View, without_managed_fields
 from kube.runtime.loop import ControlLoop, enqueue, enqueue_mapped
@@ -81,11 +81,7 @@ def _namespace_of(obj: Object) -> tuple[str]:
 
 
 def _is_own(actuator: Actuator) -> Callable[[Change[Object]], bool]:
-    return lambda change: (
-        change.new is not None
-        and spec(change.new).get("type") == actuator.type
-        and class_of(change.new) in actuator.classes
-    )
+    return lambda change: change.new is not None and actuator.handles(change.new)
 
 
 def _in_namespace(objects: Store[Object], change: Change[bool]) -> list[Key]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
+
 from extension.actuators import Actuator
 from extension.rules import has_health
 from gardener.api.kinds import MANAGED_RESOURCES
@@ -15,14 +17,15 @@ from gardener.conditions import IN_PROGRESS, not_checked
 from gardener.managed_resource.care import problem_of
 from kube.clock import utc_now
 from kube.conditions import Condition, conditions_of, with_conditions
-from kube.errors import KubeError
 from kube.objects import Key, Object, text
 from kube.runtime.cache import Store
 from kube.runtime.client import Client
-from kube.runtime.controller import Done, ReconcileError, RequeueAfter, Result
+from kube.runtime.controller import Done, RequeueAfter, Result
 from kube.runtime.status import StatusWriter
 
 _ANY_TIME = float("inf")
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -44,13 +47,16 @@ class HealthReconciler:
         assert self._objects is not None
         assert self._clusters is not None
         obj = self._objects.get(name)
-        if obj is None or not has_health(obj, self.actuator.finalizer) or self._clusters.get(Key("", name.namespace)):
+        if obj is None or not self.actuator.handles(obj) or not has_health(obj, self.actuator.finalizer):
             return Done()
+        if self._clusters.get(Key("", name.namespace)):
+            return Done()
+        found: Sequence[Condition]
         try:
             found = await self.actuator.health(obj)
-        except (KubeError, ReconcileError) as error:
-            await self._write(obj, [not_checked(text(each.get("type")), str(error)) for each in conditions_of(obj)])
-            raise
+        except Exception as error:  # noqa: BLE001 - whatever an extension raises, its conditions are out of date
+            log.error("Cannot check the health of an object", object=str(name), error=repr(error))
+            found = [not_checked(text(each.get("type")), str(error)) for each in conditions_of(obj)]
         await self._write(obj, found)
         return RequeueAfter(self.seconds)
 

@@ -76,7 +76,7 @@ class Reconciler:
         if self._clusters is None or not self._clusters.synced.is_set():
             return RequeueAfter(_SOON)
         obj = self._objects.get(name) if self._objects is not None else None
-        operation = operation_on(obj) if obj is not None else ""
+        operation = operation_on(obj) if obj is not None and self.actuator.handles(obj) else ""
         if obj is None or not operation or self._clusters.get(Key("", name.namespace)):
             self._waits.pop(name, None)
             return Done()

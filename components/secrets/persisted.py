@@ -12,6 +12,8 @@ SECRET = "secret"
 _PROPERTIES = "secret-properties"
 """Type of an entry with the type and immutability of a Secret of an extension; upstream skips it."""
 
+_ACTING = {"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"}
+
 
 def entries(secrets: Iterable[Object]) -> list[Object]:
     """Entries for persistent Secrets, sorted."""
@@ -31,10 +33,17 @@ def _entries(secret: Object) -> Iterator[Object]:
 def secrets(state: Mapping[str, Any], namespace: str) -> list[Object]:
     """Return the Secrets to restore, with their original names and labels; `state` is the `spec` of a ShootState."""
     found = [each for each in mappings(state.get("gardener")) if each.get("name")]
-    properties = {text(each["name"]): mapping(each.get("data")) for each in found if each.get("type") == _PROPERTIES}
+    properties = {text(each["name"]): _permitted(each) for each in found if each.get("type") == _PROPERTIES}
     return [
         _secret(each, namespace, properties.get(text(each["name"]), {})) for each in found if each.get("type") == SECRET
     ]
+
+
+def _permitted(entry: Mapping[str, Any]) -> Object:
+    """Type and immutability of an entry. Another gardenlet has saved it, so a type on which programs act is ignored."""
+    saved = mapping(entry.get("data"))
+    kind = text(saved.get("type"))
+    return {} if not kind or kind in _ACTING else {"type": kind, "immutable": saved.get("immutable") is True}
 
 
 def _secret(entry: Mapping[str, Any], namespace: str, properties: Object) -> Object:

@@ -15,6 +15,7 @@ from gardener.api.garden import SEEDS, SHOOTS
 from gardener.garden.scheduling import Decision, SeedInfo, Usage, decide
 from gardener.garden.shoots import is_settled, obstacle_to_move, seeds_of
 from gardener.keys import CORDONED
+from kube.errors import KubeError
 from kube.objects import Key, Object, is_deleting, key, spec, text
 from kubectl import output
 from kubectl.errors import UserError
@@ -100,6 +101,7 @@ class Result(StrEnum):
 @dataclass(slots=True, kw_only=True)
 class Evacuation:
     """Attributes:
+    leaves: the Seed.
     at_once: maximum number of Shoots that move at the same time.
     most_failures: number of failed moves after which no further move begins.
     seconds: time limit of a move.
@@ -108,6 +110,7 @@ class Evacuation:
 
     session: Session
     garden: GardenApi
+    leaves: str
     at_once: int
     most_failures: int
     seconds: float
@@ -129,13 +132,18 @@ class Evacuation:
         return Result.MOVED if has_moved else Result.FAILED
 
     async def _request(self, step: Step) -> bool:
-        if step.has_begun:
-            return True
+        live = None if step.has_begun else await self.garden.client.find(SHOOTS, step.shoot)
+        if step.has_begun or (live is not None and text(spec(live).get("seedName")) != self.leaves):
+            return True  # it moves already, perhaps by the request of another user
         outcome = await request(step, self.garden)
         return outcome in {Outcome.CHANGED, Outcome.UNCHANGED}
 
     async def _wait(self, step: Step) -> bool:
-        return await wait_for(self.session, [step.shoot], operation_ended, seconds=self.seconds) == 0
+        try:
+            return await wait_for(self.session, [step.shoot], operation_ended, seconds=self.seconds) == 0
+        except KubeError as error:
+            output.failed(f"Shoot {step.shoot}: its move is requested, and can't be followed: {error}")
+            return False
 
 
 async def request(step: Step, garden: GardenApi, *, is_dry_run: bool = False) -> Outcome:

@@ -173,11 +173,10 @@ MACHINES_FLAGS: Mapping[str, Rule] = {MACHINES_KUBECONFIG: _file}
 # --- variables: patterns of names
 
 KUBERNETES_VARIABLES: Mapping[str, Rule] = {
-    "GODEBUG": _matching(r"[a-z0-9]{1,50}=[A-Za-z0-9.]{1,50}(,[a-z0-9]{1,50}=[A-Za-z0-9.]{1,50}){0,20}"),
-    "GOGC": _matching(r"off|\d{1,9}"),
-    "GOMAXPROCS": _number,
+    "GOGC": _matching(r"[1-9]\d{0,2}"),
+    "GOMAXPROCS": _matching(r"[1-9]\d?"),
     "GOMEMLIMIT": _matching(r"off|\d{1,18}(B|[KMGT]iB)?"),
-    "KUBE_FEATURE_[A-Za-z0-9]{1,100}": _switch,
+    "KUBE_FEATURE_[A-Za-z0-9]{1,100}": _matching("(?i)true|false|[tf01]"),
 }
 AGENT_VARIABLES: Mapping[str, Rule] = {VARIABLE: _file, COMPONENTS_VARIABLE: _file}
 

@@ -1,12 +1,14 @@
 """The contract of an extension, for one object: what it does, when, and what it leaves alone."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from extension import actuators
 from extension.rules import answer_time, class_of, has_health, is_to_be_left_alone, operation_on
 from kube.objects import Object
+from kube.runtime.client import Client
 
 FAILED = {"observedGeneration": 2, "lastOperation": {"state": "Failed"}}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,3 +95,20 @@ def test_health_is_checked_between_creation_and_the_end(obj: Object, is_checked:
     obj["metadata"]["finalizers"] = ["f"]
     assert has_health(obj, "f") is is_checked
     assert not has_health(obj, "of-another")
+
+
+@pytest.mark.parametrize(
+    ("spec", "handled"),
+    [
+        ({"type": "greeter"}, True),
+        ({"type": "greeter", "class": "shoot"}, True),
+        ({"type": "greeter", "class": "seed"}, False),
+        ({"type": "other"}, False),
+        ({}, False),
+    ],
+)
+def test_an_actuator_handles_objects_of_its_type_and_classes(spec: Object, handled: bool) -> None:
+    class Greeter(actuators.Extension):
+        type = "greeter"
+
+    assert Greeter(cast("Client", None)).handles({"spec": spec}) is handled

@@ -82,6 +82,7 @@ async def command(
     evacuation = Evacuation(
         session=session,
         garden=await recognized(session.source.client),
+        leaves=seed,
         at_once=at_once,
         most_failures=most_failures,
         seconds=patience,

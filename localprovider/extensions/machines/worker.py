@@ -9,7 +9,7 @@ from extension.errors import Pending
 from gardener.api.extensions import WORKERS
 from gardener.api.kinds import OF_MACHINES
 from kube.clock import format_micro_time, utc_now
-from kube.objects import Key, Object, annotations, key, labels, mapping, mappings, spec, text
+from kube.objects import Key, Object, annotations, key, labels, mapping, mappings, metadata, spec, text
 from kube.paths import mapping_at
 from kube.resources import DEPLOYMENTS, LEASES, NODES, PODS, SECRETS
 from kube.runtime.client import Client, Form, Selection
@@ -55,9 +55,13 @@ async def make(seed: Client, worker: Object) -> Object:
 
 async def restore(seed: Client, worker: Object) -> None:
     """Create the objects of machines again, as real providers do, and start their controller."""
+    namespace = key(worker).namespace
     for each in rules.saved_machines(mapping_at(worker, "status", "state")):
-        await seed.create_if_missing(_OF_SAVED[text(each["kind"])], each)
-    manager = Key(key(worker).namespace, MACHINE_CONTROLLER_MANAGER)
+        resource = _OF_SAVED.get(text(each.get("kind")))
+        if resource is None:
+            raise ReconcileError(f"the saved machines have an object of the kind {text(each.get('kind'))!r}")
+        await seed.create_if_missing(resource, {**each, "metadata": {**metadata(each), "namespace": namespace}})
+    manager = Key(namespace, MACHINE_CONTROLLER_MANAGER)
     if not await shoots.is_asleep(seed, manager.namespace):
         await seed.patch_if_exists(DEPLOYMENTS, manager, {"spec": {"replicas": 1}})
 

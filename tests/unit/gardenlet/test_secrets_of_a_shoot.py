@@ -28,6 +28,7 @@ from components.secrets.tables import (
     generic_token_kubeconfig,
     static_tokens,
 )
+from kube.objects import Object
 
 TOKENS = static_tokens(has_cluster_admin=False)
 KUBECONFIG = generic_token_kubeconfig("shoot--a--b", b"")
@@ -180,6 +181,26 @@ def test_a_secret_comes_back_with_its_type_and_immutability(
     assert found[0] == {"name": "s", "type": "secret", "labels": labels, "data": data}
     (restored,) = secrets({"gardener": found}, "new")
     assert (restored["type"], restored["immutable"], restored["data"]) == (secret_type, immutable, data)
+
+
+@pytest.mark.parametrize(
+    ("properties", "kind"),
+    [
+        ({"type": "example.com/mine", "metadata": {"namespace": "garden", "name": "evil"}}, "example.com/mine"),
+        ({"type": "example.com/mine", "kind": "ConfigMap", "apiVersion": "v2"}, "example.com/mine"),
+        ({"type": "kubernetes.io/service-account-token"}, "Opaque"),
+        ({"type": "bootstrap.kubernetes.io/token"}, "Opaque"),
+        ({"type": ["x"]}, "Opaque"),
+    ],
+)
+def test_a_saved_state_chooses_no_other_object_and_no_type_on_which_programs_act(properties: Object, kind: str) -> None:
+    saved = [
+        {"name": "s", "type": "secret", "data": {}},
+        {"name": "s", "type": "secret-properties", "data": properties},
+    ]
+    (restored,) = secrets({"gardener": saved}, "new")
+    assert restored["metadata"] == {"name": "s", "namespace": "new", "labels": {}}
+    assert (restored["apiVersion"], restored["kind"], restored["type"]) == ("v1", "Secret", kind)
 
 
 @pytest.mark.parametrize("state", [{}, {"gardener": None}, {"gardener": [None, {}, {"type": "secret"}]}])

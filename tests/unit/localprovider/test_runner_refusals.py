@@ -147,7 +147,7 @@ def test_programs_of_ours_get_their_configuration_and_no_other_flag() -> None:
 PERMITTED = [
     *((APISERVER, name, value) for name, value in (("GOGC", "50"), ("GOMEMLIMIT", "2GiB"), ("GOMAXPROCS", "2"))),
     (CONTROLLER_MANAGER, "KUBE_FEATURE_WatchListClient", "true"),
-    (SCHEDULER, "GODEBUG", "http2client=0,netdns=go"),
+    (SCHEDULER, "KUBE_FEATURE_WatchListClient", "True"),
 ]
 
 
@@ -169,7 +169,8 @@ def test_files_in_variables_are_mounted_ones() -> None:
     [
         (GARDENLET, "IMAGEVECTOR_OVERWRITE", "/etc/passwd"),
         (APISERVER, "GOMAXPROCS", "two"),
-        (APISERVER, "GODEBUG", "a=/etc/passwd"),
+        (APISERVER, "GOMAXPROCS", "20000"),
+        (APISERVER, "GOGC", "off"),
         (SCHEDULER, "KUBE_FEATURE_WatchListClient", "/tmp"),
     ],
 )
@@ -181,7 +182,17 @@ def test_values_of_variables_are_checked(program: str, name: str, value: str) ->
 @pytest.mark.parametrize("program", [*RULES, GARDENLET, RESOURCE_MANAGER, MACHINES])
 def test_what_has_no_effect_is_reported(program: str) -> None:
     """Variables by which a program could be made to run another, values from elsewhere, and further containers."""
-    names = ("LD_PRELOAD", "KUBECONFIG", "PATH", "PYTHONPATH", "GOCOVERDIR", "SSL_CERT_FILE", "XGOGC", "GOGCX")
+    names = (
+        "LD_PRELOAD",
+        "KUBECONFIG",
+        "PATH",
+        "PYTHONPATH",
+        "GOCOVERDIR",
+        "SSL_CERT_FILE",
+        "XGOGC",
+        "GOGCX",
+        "GODEBUG",
+    )
     given = [
         *({"name": each, "value": "/tmp/x"} for each in names),
         {"name": "GOMAXPROCS", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},

@@ -10,9 +10,10 @@ annotation `retry`, like users do, so that it is visible and outlives this proce
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -21,7 +22,7 @@ from agent.gardenlet.shoot.main.tasks.infrastructure import credentials_of
 from gardener import keys
 from gardener.api.garden import SHOOTS
 from gardener.garden.shoots import has_failed, references, responsible_seed
-from kube.errors import KubeError
+from kube.errors import KubeError, NotFound
 from kube.objects import Key, Object, annotations, key, spec, uid
 from kube.packing import digest
 from kube.resources import Resource
@@ -33,6 +34,9 @@ from kube.runtime.priorities import CHANGE
 
 _MOST = 100
 """Maximum number of Shoots whose objects are watched; further ones wait for their back-off, or a request."""
+_MOST_OBJECTS = 20
+"""Maximum number of watched objects of a Shoot, its credentials first."""
+_AGAIN_SECONDS = 10.0
 _BINDINGS = ("credentialsBindingName", "secretBindingName")
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -82,10 +86,8 @@ class Corrections:
 
     async def _start_when_corrected(self, queue: Queue, shoot: Object) -> None:
         try:
-            await self._corrected(shoot)
-            await self._start(queue, key(shoot))
-        except KubeError as error:
-            log.info("Cannot react to corrections of a Shoot", object=key(shoot), error=str(error))
+            await _repeated(partial(self._corrected, shoot), key(shoot))
+            await _repeated(partial(self._start, queue, key(shoot)), key(shoot))
         finally:
             watched = self._watched.get(key(shoot))
             if watched is not None and watched.task is asyncio.current_task():
@@ -95,10 +97,10 @@ class Corrections:
         """Return when the content of an object has changed."""
         corrected = asyncio.Event()
         inputs = [(resource, Key(key(shoot).namespace, name)) for resource, name in references(shoot)]
-        with suppress(KubeError):
-            inputs += [found] if (found := await credentials_of(self.client, shoot)) else []
+        with suppress(NotFound):
+            inputs[:0] = [found] if (found := await credentials_of(self.client, shoot)) else []
         async with AsyncExitStack() as stack:
-            for resource, name in inputs:
+            for resource, name in inputs[:_MOST_OBJECTS]:
                 await stack.enter_async_context(self._watching(resource, name, corrected))
             await corrected.wait()
 
@@ -126,6 +128,16 @@ class Corrections:
         else:
             queue.forget(name)
             queue.add(name, CHANGE)
+
+
+async def _repeated(act: Callable[[], Awaitable[None]], shoot: Key) -> None:
+    """Repeat an action that the API server refuses."""
+    while True:
+        try:
+            return await act()
+        except KubeError as error:
+            log.info("Cannot react to corrections of a Shoot; trying again", object=shoot, error=str(error))
+            await asyncio.sleep(_AGAIN_SECONDS)
 
 
 def _named(shoot: Object) -> Hashable | None:

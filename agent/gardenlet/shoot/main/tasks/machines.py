@@ -5,8 +5,6 @@ starts the controller after the Worker's extension has created them again: befor
 the controller would delete them.
 """
 
-import asyncio
-
 from agent.gardenlet.flow.graph import Task
 from agent.gardenlet.flow.unit import any_of
 from agent.gardenlet.shoot.main.operation import ShootOperation
@@ -15,6 +13,7 @@ from agent.gardenlet.shoot.main.tasks import components
 from components import machine_controllers
 from components.results import NAMESPACE
 from gardener.api.kinds import OF_MACHINES
+from kube.apply.application import for_each
 from kube.objects import Object, finalizers, key, uid
 from kube.resources import SECRETS, Resource
 from kube.runtime.client import Form, Selection
@@ -39,7 +38,7 @@ async def _release(operation: ShootOperation, resource: Resource, selection: Sel
         await client.delete_if_exists(resource, key(obj), uid=uid(obj))
 
     found = await operation.seed.discovery.list_if_served(resource, selection, form=Form.METADATA)
-    await asyncio.gather(*map(release_one, found))
+    await for_each(release_one, found)
 
 
 async def start_controller(operation: ShootOperation) -> None:
