@@ -60,14 +60,19 @@ class Ends:
         return str(last.get("type")), str(last.get("state"))
 
     async def reaches(self, name: str, kind: str, *states: str) -> None:
+        await self._reaches(name, {(kind, each) for each in states})
+
+    async def is_restored(self, name: str) -> None:
+        """A reconciliation may follow the restoration at once."""
+        await self._reaches(name, {("Restore", "Succeeded"), ("Reconcile", "Succeeded")})
+
+    async def _reaches(self, name: str, wanted: set[tuple[str, str]]) -> None:
         def is_there() -> bool:
             found = self.place.find(name) or {}
             current = at(found, "status", "observedGeneration") == at(found, "metadata", "generation")
-            return current and self.last(name) in {(kind, each) for each in states}
+            return current and self.last(name) in wanted
 
-        await soon(
-            lambda: asyncio.to_thread(is_there), f"{kind} {states}", seconds=SECONDS, state=lambda: self.explain(name)
-        )
+        await soon(lambda: asyncio.to_thread(is_there), str(wanted), seconds=SECONDS, state=lambda: self.explain(name))
 
     async def fails(self, name: str) -> None:
         """An attempt ends with an error, which its successor keeps: it begins at once, so the state is hardly seen."""
@@ -172,7 +177,7 @@ async def test_a_move_that_an_extension_does_not_complete_is_taken_back_in_place
     with pytest.raises(ApiError, match="cannot be changed because shoot has been rescheduled"):
         ends.place.change(name, {"spec": {"purpose": "testing"}})
     await ends.moves(name, 0)
-    await ends.reaches(name, "Restore", "Succeeded")
+    await ends.is_restored(name)
     after = seed.get(NAMESPACES.path(name=technical_id))
     assert (uid(after), keys.SHOOT_LEAVING in annotations(after)) == (uid(before), False)
     ends.place.change(name, {"spec": {"purpose": "testing"}})
@@ -191,7 +196,7 @@ async def test_a_repeated_move_that_had_deleted_objects_is_completed_before_it_i
     assert annotations(seed.get(namespace))[keys.SHOOT_LEAVING] == "objects"
     seed.patch(extension, {"spec": {"providerConfig": None}})
     await ends.moves(name, 0)
-    await ends.reaches(name, "Restore", "Succeeded")
+    await ends.is_restored(name)
     assert uid(seed.get(namespace)) != uid(before)
     await ends.goes(name)
 
