@@ -56,11 +56,11 @@ class Move(Meadow):
 
     def arrives(self, name: str) -> Object:
         self.seed = self.seeds[name]
-        return self.restored()
+        return self.restored(name)
 
-    def restored(self) -> Object:
-        """The Shoot after its restoration, which a reconciliation may follow at once."""
-        return self.wait("Restore", "Reconcile")
+    def restored(self, name: str) -> Object:
+        """The Shoot after its restoration on the Seed, which a reconciliation may follow at once."""
+        return self.wait("Restore", "Reconcile", on=name)
 
     def keys(self) -> dict[str, Object]:
         """What moves along, with its data."""
@@ -242,7 +242,7 @@ def test_a_move_that_is_taken_back_changes_no_node_and_no_machine(move: Move) ->
         state=move.explain,
     )
     move.change({"spec": {"seedName": OTHER}})
-    assert move.restored()["status"]["seedName"] == OTHER
+    move.restored(OTHER)
     check_data(move)
     assert move.running() == running
     assert move.seed.api.get(machine)["items"] == machines
@@ -271,7 +271,7 @@ def test_what_is_restored_already_is_restored_again_without_its_state(move: Move
     last = {**move.shoot()["status"]["lastOperation"], "type": "Migrate", "state": "Aborted"}
     api.patch(f"{PATH}/status", {"status": {"lastOperation": last}})
     move.change({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}})
-    move.restored()
+    move.restored(SEED)
     check_data(move)
 
 

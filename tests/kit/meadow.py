@@ -83,8 +83,11 @@ class Meadow:
     def shoot(self) -> Object:
         return self.garden.api.get(PATH)
 
-    def wait(self, *kinds: str, seconds: float = SECONDS) -> Object:
-        """Until an operation of one of these types has succeeded with what is requested now."""
+    def wait(self, *kinds: str, on: str = "", seconds: float = SECONDS) -> Object:
+        """Until an operation of one of these types has succeeded with what is requested now.
+
+        Args: on: the responsible Seed; empty: any.
+        """
 
         def done() -> Object | None:
             shoot = self.shoot()
@@ -92,7 +95,8 @@ class Meadow:
             last = status.get("lastOperation") or {}
             is_current = status.get("observedGeneration") == shoot["metadata"]["generation"]
             has_succeeded = last.get("type") in kinds and last.get("state") == "Succeeded"
-            return shoot if is_current and has_succeeded else None
+            is_there = status.get("seedName") == (on or status.get("seedName"))
+            return shoot if is_current and is_there and has_succeeded else None
 
         return eventually(done, f"{' or '.join(kinds)} of the Shoot", seconds=seconds, state=self.explain)
 
