@@ -185,8 +185,13 @@ class ObjectSets:
         self, obj: Object, resource: Resource, owner: str, bounds: Mapping[Target, Bounds], *, always: bool
     ) -> "_Application":
         applied, own = self._applied.setdefault(owner, {}), bounds.get(target_of(obj))
-        options = {"live": self._live, "client": self._client, "applied": applied, "always": always}
-        return _Application(obj, resource, owner, self._marks, own, **options)
+        return _Application(
+            *(obj, resource, owner, self._marks, own),
+            live=self._live,
+            client=self._client,
+            applied=applied,
+            always=always,
+        )
 
     # --- removing
 

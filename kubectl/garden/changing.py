@@ -175,13 +175,18 @@ async def _carry_out(session: Session, selected: Selected, flags: _Flags, change
     )
     outcomes = await gathered(writer.apply, chosen, at_once=_AT_ONCE)
     if len(chosen) > 1:
-        counts = [f"{count} {each}" for each in Outcome if (count := outcomes.count(each))]
-        output.begin(f"{counted(len(chosen), 'Shoot')}: {', '.join(counts)}")
+        output.begin(summary(outcomes))
     code = int(not _BAD.isdisjoint(outcomes))
     waited = [own for own, outcome in zip(chosen, outcomes, strict=True) if outcome is Outcome.CHANGED]
     if not flags.wait or flags.dry_run:
         return code
     return max(code, await wait_for(session, waited, change.goal, seconds=patience))
+
+
+def summary(results: Sequence[StrEnum]) -> str:
+    """Number of Shoots with each result, in the order of the results' definition."""
+    counts = [f"{results.count(each)} {each}" for each in type(results[0]) if each in results]
+    return f"{counted(len(results), 'Shoot')}: {', '.join(counts)}"
 
 
 def confirm(question: str, chosen: Sequence[Key]) -> None:

@@ -125,34 +125,30 @@ class Evacuation:
     async def _carry_out(self, step: Step) -> Result:
         if self.failures > self.most_failures:
             return Result.NOT_TRIED
-        has_moved = await self._request(step) and await self._wait(step)
+        try:
+            has_moved = await self._request(step) and await self._wait(step)
+        except KubeError as error:
+            output.failed(f"Shoot {step.shoot}: its move can't be requested or followed: {error}")
+            has_moved = False
         self.failures += not has_moved
         self.ended += 1
         output.begin(f"{self.ended} of {counted(self.total, 'Shoot')}, {self.failures} failed")
         return Result.MOVED if has_moved else Result.FAILED
 
     async def _request(self, step: Step) -> bool:
-        live = None if step.has_begun else await self.garden.client.find(SHOOTS, step.shoot)
-        if step.has_begun or (live is not None and text(spec(live).get("seedName")) != self.leaves):
-            return True  # it moves already, perhaps by the request of another user
+        if step.has_begun:
+            return True
+        live = await self.garden.client.find(SHOOTS, step.shoot)
+        if live is not None and text(spec(live).get("seedName")) != self.leaves:
+            return True  # another user has requested a move meanwhile
         outcome = await request(step, self.garden)
         return outcome in {Outcome.CHANGED, Outcome.UNCHANGED}
 
     async def _wait(self, step: Step) -> bool:
-        try:
-            return await wait_for(self.session, [step.shoot], operation_ended, seconds=self.seconds) == 0
-        except KubeError as error:
-            output.failed(f"Shoot {step.shoot}: its move is requested, and can't be followed: {error}")
-            return False
+        return await wait_for(self.session, [step.shoot], operation_ended, seconds=self.seconds) == 0
 
 
 async def request(step: Step, garden: GardenApi, *, is_dry_run: bool = False) -> Outcome:
     """Request the move of a Shoot. Args: garden: with a client of a dry run if `is_dry_run` is set."""
     writer = Writer(reader=Reader(garden.client), garden=garden, change=move(step.to), is_dry_run=is_dry_run)
     return await writer.apply(step.shoot)
-
-
-def summary(results: Sequence[Result]) -> str:
-    """Return the number of Shoots with each result."""
-    counts = [f"{count} {each}" for each in Result if (count := results.count(each))]
-    return f"{counted(len(results), 'Shoot')}: {', '.join(counts)}"

@@ -29,8 +29,8 @@ from gardener.garden.shoots import last_operation
 from kit.chart_registry import FakeRegistry
 from kit.deployments import is_available, pod_of, reported_bundle, serve_at, until
 from kit.eventually import PATIENCE
-from kit.played_extensions import CHART, extension, load_balancers
 from kit.processes.deployed_pods import DeployedPod
+from kit.simulated_extensions import CHART, extension, load_balancers
 from kit.world import Place
 from kube.errors import NotFound
 from kube.objects import metadata, text
@@ -247,13 +247,13 @@ async def test_the_page_leads_from_empty_clusters_to_a_shoot_and_back(
         make_real(seed)
         async with registry.serving(), asyncio.TaskGroup() as tasks:
             operated = Operated(garden, seed, tmp_path, stack)
-            played = [
+            simulated = [
                 tasks.create_task(operated.route()),
                 tasks.create_task(extension(seed, tmp_path, "provider-example")),
                 tasks.create_task(load_balancers(seed, "192.0.2.10")),
             ]
             await asyncio.to_thread(follow, operated, Followed(tmp_path, garden, seed), f"{registry.host}/mirror")
-            for each in played:
+            for each in simulated:
                 each.cancel()
 
 

@@ -39,7 +39,7 @@ from kube.resources import SECRETS, SERVICE_ACCOUNTS, SERVICES
 pytestmark = pytest.mark.timeout(5400 if FULL else 600)
 
 _MOST_WRITES = 30
-"""More than undisturbed: each further attempt writes the status; a deletion wakes what is to be removed."""
+"""More than undisturbed: each further attempt writes the status; a deletion wakes what it removes."""
 
 _WAITS = {
     "etcd-main": "etcd-ready",

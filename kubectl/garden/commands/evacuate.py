@@ -7,8 +7,8 @@ from gardener.api.garden import SEEDS
 from kube.clock import utc_now
 from kube.objects import Key
 from kubectl import options, output
-from kubectl.garden.changing import Outcome, confirm
-from kubectl.garden.evacuation import Evacuation, Result, Step, planned, request, summary, warning_of_new_shoots
+from kubectl.garden.changing import Outcome, confirm, summary
+from kubectl.garden.evacuation import Evacuation, Result, Step, planned, request, warning_of_new_shoots
 from kubectl.garden.selection import completed
 from kubectl.options import seconds_of
 from kubectl.reader import Reader

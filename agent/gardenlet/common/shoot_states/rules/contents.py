@@ -139,12 +139,9 @@ def has_keys(state: Object) -> bool:
 
 def _configs(state: Object) -> set[str]:
     """Names of configs of the gardenlet; extensions may delete their Secrets at any time."""
-    found = [each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET]
-    return {
-        labels.get(NAME) or text(each.get("name"))
-        for each, labels in ((each, string_map(each.get("labels"))) for each in found)
-        if labels.get(IDENTITY, GARDENLET) == GARDENLET
-    }
+    secrets = (each for each in mappings(state.get("gardener")) if each.get("type") == persisted.SECRET)
+    found = [(text(each.get("name")), string_map(each.get("labels"))) for each in secrets]
+    return {given.get(NAME) or name for name, given in found if given.get(IDENTITY, GARDENLET) == GARDENLET}
 
 
 # --- restoration
